@@ -12,9 +12,11 @@ import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { AcquireTimeoutError } from '../shared/lease-errors.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import type { AllSettings, ProxySettings } from './options.js';
 import { createLoopbackServer, isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
-import { IDLE, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
+import { IDLE, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
 import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
 
 /** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
@@ -75,8 +77,12 @@ export class ProxyServer implements AsyncDisposable {
   #connected = 0;
   #closed: Promise<void> | undefined;
 
-  static async start(plan: ProxyPlan): Promise<ProxyServer> {
-    const proxy = new ProxyServer(plan);
+  static async start<Session extends object>(
+    pool: BrowserPool<Session>,
+    settings: AllSettings<Session> & ProxySettings,
+    emit: ProxyPlan['emit'],
+  ): Promise<ProxyServer> {
+    const proxy = new ProxyServer({ pool, settings, emit, open: openFor(pool, settings) });
     await proxy.#listen();
     return proxy;
   }

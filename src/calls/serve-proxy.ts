@@ -6,10 +6,7 @@ import { callListener } from '../shared/telemetry.js';
 import type { ProxyEvent } from './events.js';
 import { proxyChecks, readLeaseOptions, type ProxyOptions } from './options.js';
 
-const loadServer = lazy(async () => ({
-  ...(await import('./proxy-server.js')),
-  ...(await import('./proxied-browser.js')),
-}));
+const loadServer = lazy(() => import('./proxy-server.js'));
 
 /** The address at which clients use a pool. The holder must call `close()`. */
 export interface PoolProxy extends AsyncDisposable {
@@ -44,9 +41,7 @@ export async function serveProxy<Session extends object = BrowserSession>(
   if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
   const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
   const resolved = resolvePool(pool);
-  const starting = loadServer().then(({ ProxyServer, openFor }) =>
-    ProxyServer.start({ pool: resolved, settings, emit, open: openFor(resolved, settings) }),
-  );
+  const starting = loadServer().then(({ ProxyServer }) => ProxyServer.start(resolved, settings, emit));
   return fromHere(starting);
 }
 

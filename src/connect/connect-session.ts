@@ -20,6 +20,8 @@ import { Socket, type CdpSocket, type OpenClient, type SocketEnd } from './socke
 import { createTemporaryFolder } from './temporary-folder.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
 
+export { openInFirstPage } from './session-socket.js';
+
 export interface ConnectPlan {
   /** The options of the lease. */
   readonly settings: {

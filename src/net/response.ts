@@ -49,7 +49,7 @@ export async function readResponse(response: OpenResponse): Promise<HttpResponse
   }
   const packed = Buffer.concat(chunks);
   const { 'content-encoding': encoding = 'identity' } = headers;
-  const { bytes, fault } = encoding === 'identity' ? { bytes: packed } : await unpack(packed, encoding);
+  const { bytes, fault } = encoding === 'identity' ? { bytes: packed } : unpack(packed, encoding);
   brokenBy ??= fault;
   // Some gateways add a byte order mark.
   const body = String(bytes).replace(/^\uFEFF/, '');
@@ -57,8 +57,8 @@ export async function readResponse(response: OpenResponse): Promise<HttpResponse
 }
 
 /** Unpacks a body that a gateway compressed, though the request accepts no encoding. Of a broken one, what is there. */
-async function unpack(packed: Buffer, encoding: string): Promise<{ bytes: Buffer; fault?: Error }> {
-  const zlib = await import('node:zlib');
+function unpack(packed: Buffer, encoding: string): { bytes: Buffer; fault?: Error } {
+  const zlib = process.getBuiltinModule('node:zlib');
   const { Z_SYNC_FLUSH: finishFlush, BROTLI_OPERATION_FLUSH } = zlib.constants;
   const limit = { maxOutputLength: LARGEST_BODY };
   try {

@@ -1,3 +1,4 @@
+import { LinkedAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
@@ -21,7 +22,7 @@ import type { DownloadedReplay } from './download-replay.js';
 import { leaseMark } from './lease-mark.js';
 import { leaseRequest } from './lease-request.js';
 import { addressOf, serviceOfEnvironment, serviceUrl, tokenOf } from './named-service.js';
-import { createInternals, INTERNALS, type ClientSettings, type PoolInternals } from './pool-internals.js';
+import { INTERNALS, type ClientSettings, type PoolInternals } from './pool-internals.js';
 import {
   acquireChecks,
   acquireRequestChecks,
@@ -42,14 +43,13 @@ import type { AcquireRequest, BrowserSession, PoolRecord } from '../services/ker
 
 /** Loads what sends requests. */
 const loadRequests = lazy(async () => {
-  const [client, grant, calls, abort, response] = await Promise.all([
+  const [client, grant, calls, response] = await Promise.all([
     import('./client.js'),
     import('./grant.js'),
     import('./open-calls.js'),
-    import('../shared/abort.js'),
     import('../net/response.js'),
   ]);
-  return { ...client, ...grant, ...calls, ...abort, ...response };
+  return { ...client, ...grant, ...calls, ...response };
 });
 
 /** A pool of browsers at a service. The constructor sends no request. */
@@ -88,11 +88,8 @@ export class BrowserPool<Session extends object = BrowserSession> {
     if (proxy) hideProxy(proxy);
     const network = { proxy, ca };
     const settings: ClientSettings<Session> = { service: typed, url, token, insecure, local, network };
-    this[INTERNALS] = createInternals(
-      this,
-      settings,
-      given.limit ?? service.limit ?? Number.POSITIVE_INFINITY,
-    );
+    const limit = given.limit ?? service.limit ?? Number.POSITIVE_INFINITY;
+    this[INTERNALS] = { settings: () => settings, limit };
   }
 
   /**
@@ -120,7 +117,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     if (this.#closed) throw new PoolClosedError(this.#facts());
     const mark = owner ? leaseMark() : undefined;
     const lease = leaseRequest(this, { name, tags, startUrl, wait, mark, keepAlive: true });
-    const { requestGrant, beginCall, LinkedAbort } = await loadRequests();
+    const { requestGrant, beginCall } = await loadRequests();
     const abort = new LinkedAbort(signal);
     const endCall = beginCall(this, (error) => abort.abort(error));
     const outcome = await requestGrant({

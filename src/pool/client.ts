@@ -36,12 +36,12 @@ export interface SendOptions {
 
 /** The client of a pool, which begins with its first request. */
 export function clientOf(pool: PoolWithInternals): ServiceClient {
-  return pool[INTERNALS].part(createClient);
+  const client = clients.get(pool) ?? new ServiceClient(pool[INTERNALS].settings());
+  clients.set(pool, client);
+  return client;
 }
 
-function createClient(pool: PoolWithInternals): ServiceClient {
-  return new ServiceClient(pool[INTERNALS].settings());
-}
+const clients = new WeakMap<PoolWithInternals, ServiceClient>();
 
 /** A client of one service at one address. It opens no connection before the first request. */
 export class ServiceClient {

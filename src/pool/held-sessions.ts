@@ -4,7 +4,7 @@ import { jsonOf } from '../shared/json.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
 import { clientOf, type ServiceClient } from './client.js';
-import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
+import type { PoolWithInternals } from './pool-internals.js';
 import { ReleaseHelper, type HelpedLease, type HelpRequest } from './release-helper.js';
 import { releaseBrowser, replyOf, type Reply } from './release.js';
 import { serviceError } from '../net/response.js';
@@ -111,12 +111,12 @@ interface OpenAcquire extends HelpRequest {
 
 /** The leased browsers of a pool, which begin with its first lease. */
 export function heldSessionsOf(pool: PoolWithInternals): HeldSessions {
-  return pool[INTERNALS].part(createHeldSessions);
+  const held = pools.get(pool) ?? new HeldSessions(pool.idOrName, clientOf(pool));
+  pools.set(pool, held);
+  return held;
 }
 
-function createHeldSessions(pool: PoolWithInternals): HeldSessions {
-  return new HeldSessions(pool.idOrName, clientOf(pool));
-}
+const pools = new WeakMap<PoolWithInternals, HeldSessions>();
 
 /** The leased browsers of a pool that this process must release, also when it ends or crashes. */
 export class HeldSessions {

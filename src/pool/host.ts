@@ -1,13 +1,14 @@
 import { routeTo, type NetworkSettings, type Route } from '../shared/network.js';
 import { hosts } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
-import type { Connections } from '../net/connections.js';
+import { openConnection } from '../net/connection.js';
+import { Connections } from '../net/connections.js';
 import { FairQueue } from './fair-queue.js';
 import type { LocalService } from './local-service.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { LocalOptions } from './pool-options.js';
 import { Reachability } from '../net/reachability.js';
-import type { SpareConnection } from '../net/spare-connection.js';
+import { SpareConnection } from '../net/spare-connection.js';
 
 interface OpenHost {
   /** The first request opens a connection. */
@@ -94,11 +95,6 @@ export class Host {
   }
 
   async #start(): Promise<OpenHost> {
-    const [{ Connections }, { openConnection }, { SpareConnection }] = await Promise.all([
-      import('../net/connections.js'),
-      import('../net/connection.js'),
-      import('../net/spare-connection.js'),
-    ]);
     let local: LocalService | undefined;
     if (this.#url.protocol === 'local:') {
       const { startLocalService } = await import('./local-service.js');

@@ -1,7 +1,9 @@
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { sendOnce } from '../net/http.js';
 import { environment } from '../shared/environment.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
@@ -118,7 +120,6 @@ function readShared(text: string, folder: string): Pick<LocalService, 'url' | 't
 
 /** True in one of all processes that need a service in place of a stale one. */
 function isFirst(folder: string, stale = ''): boolean {
-  const { createHash } = process.getBuiltinModule('node:crypto');
   const name = createHash('sha256').update(stale).digest('hex').slice(0, 16);
   try {
     writeFileSync(join(folder, `start-${name}`), '', { flag: 'wx' });
@@ -144,7 +145,6 @@ async function isServing(
   { url, token }: Pick<LocalService, 'url' | 'token'>,
   pool: string,
 ): Promise<boolean> {
-  const { sendOnce } = await import('../net/http.js');
   const path = `${url.href.replace(/\/$/, '')}/browser_pools/${encodeURIComponent(pool)}`;
   const message = { url: new URL(path), headers: { authorization: `Bearer ${token}` } };
   try {
@@ -179,7 +179,6 @@ export function recordingsFolder(given = environment.localRecordings()): string 
 }
 
 function spawnLocal(settings: LocalServiceSettings): ChildProcess {
-  const { spawn } = process.getBuiltinModule('node:child_process');
   const program = packageFile('dist/local-process.js');
   if (program === undefined) {
     throw new LocalPoolError(

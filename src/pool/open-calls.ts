@@ -1,7 +1,7 @@
 import { onAbort } from '../shared/abort.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { clientOf } from './client.js';
-import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
+import type { PoolWithInternals } from './pool-internals.js';
 
 /**
  * Begins a call that uses the pool: `pool.close()` ends the call, and waits until the returned function is called.
@@ -12,7 +12,7 @@ import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
 export function beginCall(pool: PoolWithInternals, end: (error: PoolClosedError) => void): () => void {
   let leave!: () => void;
   clientOf(pool).background.track(new Promise<void>((resolve) => (leave = resolve)));
-  const { signal } = pool[INTERNALS].part(createClosing);
+  const { signal } = closingOf(pool);
   const stopListening = onAbort(signal, () => end(new PoolClosedError({ pool: pool.idOrName })));
   return () => {
     stopListening();
@@ -22,10 +22,15 @@ export function beginCall(pool: PoolWithInternals, end: (error: PoolClosedError)
 
 /** Ends all calls that use the pool. Resolves when they have released their browsers, and no request is open. */
 export async function endCalls(pool: PoolWithInternals): Promise<void> {
-  pool[INTERNALS].part(createClosing).abort();
+  closingOf(pool).abort();
   await clientOf(pool).background.settled();
 }
 
-function createClosing(): AbortController {
-  return new AbortController();
+/** Aborts when the pool is closed. */
+function closingOf(pool: PoolWithInternals): AbortController {
+  const closing = pools.get(pool) ?? new AbortController();
+  pools.set(pool, closing);
+  return closing;
 }
+
+const pools = new WeakMap<PoolWithInternals, AbortController>();

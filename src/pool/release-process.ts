@@ -2,6 +2,7 @@
  * A separate process that releases browsers for a process that exits or was killed. It reads lines of JSON (see
  * `ReleaseMessage`), and at the end of its input releases the remaining leases.
  */
+import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { clock, delay } from '../shared/clock.js';
@@ -77,7 +78,6 @@ async function release(ticket: ReleaseTicket, isSent = false): Promise<void> {
 
 /** Lets a further process continue, because the process that ended waits for this one. */
 async function handOver(): Promise<void> {
-  const { spawn } = await import('node:child_process');
   const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
     detached: true,
     windowsHide: true,

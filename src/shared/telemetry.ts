@@ -21,7 +21,7 @@ export function callListener<Event>(
   option = 'onEvent',
 ): void {
   if (!listener) return;
-  const warn = (error: unknown) => void emitWarning(`${option} threw`, error);
+  const warn = (error: unknown) => emitWarning(`${option} threw`, error);
   try {
     // An unhandled rejection of an async listener would end the process.
     Promise.resolve(listener(event)).catch(warn);
@@ -30,9 +30,9 @@ export function callListener<Event>(
   }
 }
 
-/** Imports node:util only when there is a warning: it takes a tenth of the import time of the whole library. */
-async function emitWarning(what: string, error: unknown): Promise<void> {
-  const { inspect } = await import('node:util');
+/** Loads node:util only when there is a warning: it takes a tenth of the import time of the whole library. */
+function emitWarning(what: string, error: unknown): void {
+  const { inspect } = process.getBuiltinModule('node:util');
   process.emitWarning(`${what}: ${redact(inspect(error))}`, 'PooledBrowserWarning');
 }
 

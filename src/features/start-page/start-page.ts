@@ -87,10 +87,7 @@ async function openDirectly({ grant, pool, signal }: Context, url: string): Prom
   if (grant.endsWithConnection)
     throw new Error('The browser begins and ends with the connection of its user.');
   const { trust } = clientOf(pool);
-  const [{ openSocket }, { openInFirstPage }] = await Promise.all([
-    loadConnect(),
-    import('../../connect/session-socket.js'),
-  ]);
+  const { openSocket, openInFirstPage } = await loadConnect();
   const socket = await openSocket(grant, { protocol: 'cdp', trust, signal });
   await openInFirstPage(socket, url).finally(() => socket.cut('closed-by-us'));
 }
