@@ -360,7 +360,10 @@ export class DownloadWatch implements Downloads {
     return { path, isShared };
   }
 
-  /** A folder that exists only on the browser's machine is the caller's own. With a listener, another one takes its files. */
+  /**
+   * The folder in which a file of the browser arrives. The caller's folder may exist only on the browser's machine: then the file
+   * stays there without a listener, and a folder of this machine receives a copy for the listener.
+   */
   async #folderFor(folders: Folders | undefined): Promise<string | undefined> {
     if (folders && (await isFolder(folders.here))) return folders.here;
     if (!this.#plan.listener) return undefined;

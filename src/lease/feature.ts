@@ -6,7 +6,8 @@ import type { AnyStep } from './events.js';
 
 /**
  * What a feature adds to the life of one lease. All hooks are optional, and a feature keeps its state itself. Features do not
- * know each other: a hook is called on all of them at the same time, and the next step begins when all have ended.
+ * know each other. A hook that takes time is called on all of them at the same time, and the next step begins when all have
+ * ended; the others are called in the order of the list, and `surround` nests in it.
  *
  * An error or a timeout before the callback (`prepare`, `request`, `connect`, `opened`, `begin`) fails the call. A later one is in
  * `cleanupErrors`, and changes neither the result of the call nor the next step.
@@ -56,9 +57,9 @@ export interface LeaseFeature {
 
   /** Its part of the result, which may be read at any time: data, not work. */
   readonly summary?: object;
-  /** What another process needs of it to continue the lease, as JSON. */
+  /** What another process needs of it to continue the lease, as JSON. After `cleaning`, at the end of a detached lease. */
   save?(): unknown;
-  /** Receives what `save` returned in the process that detached the lease. It comes from outside. */
+  /** Receives what `save` returned in the process that detached the lease; undefined if it threw. It comes from outside. */
   restore?(saved: unknown): void;
 }
 

@@ -109,8 +109,10 @@ export class Hooks<Features extends FeatureSet> {
     return Object.assign({}, ...parts);
   }
 
+  /** Never throws: the browser must not be lost with what one feature saves. */
   save(): Record<string, unknown> {
-    return Object.fromEntries(this.#features.map((one) => [one.name, one.save?.()]));
+    const save = (one: LeaseFeature) => this.#attempt(one, 'save', () => one.save?.());
+    return Object.fromEntries(this.#features.map((one) => [one.name, save(one)]));
   }
 
   restore(saved: Readonly<Record<string, unknown>>): void {

@@ -6,7 +6,7 @@ import { Acquisition, joinLease, type Acquired } from './acquire.js';
 import { Call } from './call.js';
 import type { Callback } from './callback.js';
 import type { CallContext, LeaseContext } from './context.js';
-import { takeSteps, type EndStep } from './end-steps.js';
+import { endSteps } from './end-steps.js';
 import type { AnyStep, LeaseStep } from './events.js';
 import type {
   FeatureSet,
@@ -50,6 +50,8 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   #link: Link<Handles> | undefined;
   /** The last browser that could not be reached. */
   #givenUp: Pick<FailedLease<Session>, 'session' | 'released'> = {};
+  /** What the features saved at the end of a detached lease. */
+  #saved: Handover['features'] = {};
   /** Since `ending`. */
   #ended: Promise<LeaseSummary<Session> & SummaryOf<Features>> | undefined;
 
@@ -227,7 +229,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     signal.throwIfAborted();
     expectLasting(this.context, 'detach');
     await this.end({ status: 'ok', isDetached: true });
-    return { ...this.browser.handover, features: this.#hooks.save() };
+    return { ...this.browser.handover, features: this.#saved };
   }
 
   #endWithPool(): void {
@@ -253,48 +255,41 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     const leaves = isDetached || release === 'leave';
     const connection = this.#link?.connection;
     const ending = { lease: context, connection, status: outcome.status, leaves };
+    const step = endSteps(context);
     const features = (hook: EndHook) => this.#hooks.end(hook, ending);
+    const cutIf = (isDue: boolean) => step('cut', () => isDue && connection?.cut());
     // After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left.
     const isReachable = () => !signal.aborted || signal.reason instanceof CallbackTimeoutError;
     let ended: Promise<object> | undefined;
-    const endWork = () => {
-      const failed = outcome.status === 'failed';
-      return (ended ??= work?.end({ name, failed, isReachable: isReachable() }));
-    };
-    const cutAfterAbort = () => signal.aborted && connection?.cut();
+    const endWork = () =>
+      (ended ??= work?.end({ name, failed: outcome.status === 'failed', isReachable: isReachable() }));
     let healthy = false;
-    let choice: ReleaseChoice = 'destroy';
+    let choice: ReleaseChoice = leaves ? 'leave' : 'destroy';
     let released: LeaseSummary['released'] = 'failed';
-    const steps: readonly EndStep[] = [
-      { name: 'close the link', take: () => this.#link?.close() },
-      // The callback may still run. Without a socket, it can't reach the browser of the next lease.
-      { name: 'cut a lost browser', take: () => !isReachable() && cutAfterAbort() },
-      { name: 'look at the browser after a timeout', take: () => signal.aborted && endWork() },
-      { name: 'cut after an abort', take: cutAfterAbort },
-      { name: 'stop the features', take: () => features('stop') },
-      { name: 'collect', take: () => Promise.all([endWork(), features('collect')]) },
-      { name: 'cut after a late abort', take: cutAfterAbort },
-      {
-        name: 'clean',
-        take: async () => {
-          const cleaning = leaves ? false : browser.cleanUp(connection);
-          [healthy] = await Promise.all([cleaning, features('cleaning')]);
-        },
-      },
-      { name: 'disconnect', timeout: DISCONNECT_TIMEOUT, take: () => connection?.disconnect() },
-      // From now on no message can reach the browser, whatever the library reports.
-      { name: 'cut', take: () => connection?.cut() },
-      { name: 'choose', take: () => (choice = leaves ? 'leave' : browser.choose({ ...outcome, healthy })) },
-      {
-        name: 'release',
-        take: async () => {
-          const releasing = browser.release(choice, isDetached);
-          released = settings.awaitRelease || choice === 'leave' ? await releasing : 'pending';
-        },
-      },
-      { name: 'finish the features', take: () => features('released') },
-    ];
-    await takeSteps(steps, context);
+
+    await step('close the link', () => this.#link?.close());
+    // The callback may still run. Without a socket, it can't reach the browser of the next lease.
+    await cutIf(!isReachable());
+    if (signal.aborted) await step('end the work after an abort', endWork);
+    await cutIf(signal.aborted);
+    await features('stop');
+    await step('collect', () => Promise.all([endWork(), features('collect')]));
+    await cutIf(signal.aborted);
+    await step('clean', async () => {
+      const cleaning = leaves ? false : browser.cleanUp(connection);
+      [healthy] = await Promise.all([cleaning, features('cleaning')]);
+    });
+    if (isDetached) this.#saved = this.#hooks.save();
+    await step('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
+    // From now on no message can reach the browser, whatever the library reports.
+    await cutIf(true);
+    if (!leaves) await step('choose', () => (choice = browser.choose({ ...outcome, healthy })));
+    await step('release', async () => {
+      const releasing = browser.release(choice, isDetached);
+      released = settings.awaitRelease || choice === 'leave' ? await releasing : 'pending';
+    });
+    await features('released');
+
     const results = await ended;
     // A call whose signal aborted during the release rejects too.
     const late = settings.signal?.aborted ? { error: settings.signal.reason as unknown } : undefined;

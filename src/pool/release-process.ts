@@ -31,7 +31,7 @@ const leases = new Map<number, Held>();
 let token: string | undefined;
 let route: Route = {};
 let isAwaited: number | undefined;
-// Nobody may read it any more.
+// The process that reads stderr may have ended. A write to its closed pipe must not end this process.
 process.stderr.on('error', () => {});
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line) as ReleaseMessage;

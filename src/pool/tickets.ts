@@ -40,10 +40,11 @@ export interface SearchTicket {
   /** An entry is ours if the value at this place is `is`. */
   readonly at?: readonly string[];
   readonly is: string;
-  /** The release of what it finds, with `ANY_ID` instead of the id. */
+  /** The release of the session that the search finds. Its requests have `ANY_ID` where the id of that session belongs. */
   readonly found: ReleaseTicket;
 }
 
+/** Stands for the id of a session that a search has not found yet. */
 export const ANY_ID = 'pooled-browser-found-session';
 
 const BEARER = { header: 'authorization', scheme: 'Bearer' } as const;

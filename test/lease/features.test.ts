@@ -231,6 +231,23 @@ it('what a feature saves at the end of a process is restored in the process that
   expect(played.releases).toHaveLength(1);
 });
 
+it('a feature that can not save does not lose the browser of a detached lease', async () => {
+  await using played = await PlayedLease.start();
+  const mine: LeaseFeature = { name: 'mine', save: throws };
+  const other: LeaseFeature = { name: 'other', save: () => 7 };
+  const { settings, ...plan } = planOf(played, { mine, other });
+  const errors: unknown[] = [];
+  const onEvent = (event: { type: string; summary?: { cleanupErrors: readonly Error[] } }) =>
+    void errors.push(...(event.summary?.cleanupErrors ?? []));
+  const lease = await Lease.open({ ...plan, settings: { ...settings, onEvent } });
+  const handover = await lease.detach();
+  expect(handover.features).toEqual({ mine: undefined, other: 7 });
+  expect(errors).toMatchObject([{ message: 'The feature mine failed (save): mine' }]);
+  const next = await Lease.attach(planOf(played, { other }), handover);
+  await next.end({ status: 'ok' });
+  expect(played.releases).toHaveLength(1);
+});
+
 it('a second pool leases the browser if no request to the first one can succeed', async () => {
   await using played = await PlayedLease.start();
   await using other = await PlayedLease.start();
