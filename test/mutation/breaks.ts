@@ -239,7 +239,7 @@ const BREAKS: readonly Break[] = [
   broken(
     'no message reaches a browser after its lease',
     'lease/lease.ts',
-    ["await cutIf(true);", ''],
+    ['await cutIf(true);', ''],
     'lease/open-lease',
   ),
   broken(
