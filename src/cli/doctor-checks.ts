@@ -3,6 +3,7 @@ import { PoolServiceError } from '../shared/service-errors.js';
 import type { RunOptions } from '../calls/options.js';
 import type { Run } from '../calls/run.js';
 import { routeTo } from '../shared/network.js';
+import { runtime } from '../shared/runtime.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { unreachable } from '../net/reachability.js';
@@ -71,7 +72,7 @@ const CONNECTIONS: readonly Connection[] = [
 
 /** All checks; each relies on the earlier ones. */
 export const CHECKS: readonly Check[] = [
-  { name: 'node', run: checkNode },
+  { name: runtime.name.toLowerCase(), run: checkRuntime },
   { name: 'libraries', run: checkLibraries },
   { name: 'address', run: checkAddress, isRequired: true },
   { name: 'reachable', run: checkReachable, isRequired: true },
@@ -93,12 +94,26 @@ function skipped(reason: string): Result {
 }
 
 /** Compares with `engines` of package.json. */
-function checkNode(): Result {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const isSupported = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
-  if (isSupported) return ok(process.version);
-  return { status: 'failed', detail: process.version, advice: 'Install Node 20.19, 22.12 or newer.' };
+function checkRuntime(): Result {
+  const { name, version } = runtime;
+  const detail = `${name} ${version}`;
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const ranges = SUPPORTED[name];
+  const isSupported = ranges.some(([at, from]) => major === at && minor >= from) || major > ranges.at(-1)![0];
+  if (isSupported) return ok(detail);
+  const versions = ranges.map((range) => range.join('.')).join(', ');
+  return { status: 'failed', detail, advice: `Install ${name} ${versions} or newer.` };
 }
+
+/** The oldest minor version of each major version, up to the last of these majors. */
+const SUPPORTED = {
+  Node: [
+    [20, 19],
+    [22, 12],
+  ],
+  Bun: [[1, 4]],
+  Deno: [[2, 9]],
+} as const;
 
 const LIBRARIES = ['playwright-core', 'puppeteer-core'] as const;
 

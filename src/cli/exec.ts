@@ -6,6 +6,7 @@ import type { ExposedNetwork } from '../features/exposed-network/exposed-network
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
 import type { Grant } from '../services/browser-service.js';
 import { environment, SECRET_URLS, SECRET_VARIABLES } from '../shared/environment.js';
+import { signalChild } from '../shared/runtime.js';
 import type { Trust } from '../shared/network.js';
 import { CliError, EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -238,9 +239,10 @@ async function runCommand(
   let signals = 0;
   const passOn = (signal: NodeJS.Signals) => {
     signals++;
-    if (signals > 1) child.kill('SIGKILL');
+    if (signals > 1) signalChild(child, 'SIGKILL');
     // A terminal sends Ctrl-C to all its programs: the command has received it already.
-    else if (signal !== 'SIGINT' || ![0, 1, 2].some((descriptor) => isatty(descriptor))) child.kill(signal);
+    else if (signal !== 'SIGINT' || ![0, 1, 2].some((descriptor) => isatty(descriptor)))
+      signalChild(child, signal);
   };
   return interruption.divert(passOn, () => waitForExit(child, command!));
 }

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { environment } from '../shared/environment.js';
+import { helperCommand } from '../shared/runtime.js';
 import { BrowserNotFoundError } from '../shared/lease-errors.js';
 import { findBrowser } from '../local/browser/find-browser.js';
 import { findXvfb, lacksDisplay } from '../local/browser/virtual-display.js';
@@ -100,7 +101,13 @@ export function commandsForBrowser({ system, isRoot, playwrightInstaller }: Mach
   if (playwrightInstaller === undefined) return [];
   // Ubuntu's package chromium only installs a snap, which does not run in containers.
   const withLibraries = isRoot && system === 'ubuntu' ? ['--with-deps'] : [];
-  return [[process.execPath, playwrightInstaller, 'install', ...withLibraries, 'chromium']];
+  const { command, args } = helperCommand(
+    { file: playwrightInstaller },
+    'install',
+    ...withLibraries,
+    'chromium',
+  );
+  return [[command, ...args]];
 }
 
 /** Returns the commands that install Xvfb, a display for browsers with windows. */

@@ -12,6 +12,7 @@ import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js'
 import { readOption, wholeNumber } from '../shared/options.js';
 import { packageFile } from '../shared/package-file.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
+import { helperCommand, unrefStreams } from '../shared/runtime.js';
 import type { LocalOptions } from './pool-options.js';
 
 /** The settings that the process of a local service reads from its input. */
@@ -69,7 +70,7 @@ export async function startLocalService(
   const { url, token } = readAddress(await firstLine(child, exited));
   // The service must not keep this process alive.
   child.unref();
-  for (const stream of [child.stdin, child.stdout] as unknown as { unref(): void }[]) stream.unref();
+  unrefStreams(child.stdin, child.stdout);
   // At exit, no request can reach a service that ends with this process.
   const unregister = beforeProcessEnds({ servedOrigin: url.origin });
   const close = async () => {
@@ -186,9 +187,9 @@ function spawnLocal(settings: LocalServiceSettings): ChildProcess {
         'bundle of the application, or mark it as external.',
     );
   }
-  const { args, env } = environment.forHelper();
+  const { command, args, env } = helperCommand({ file: program });
   // Detached: Ctrl-C in the terminal must not end the browsers before their leases.
-  const child = spawn(process.execPath, [...args, program], {
+  const child = spawn(command, args, {
     detached: true,
     windowsHide: true,
     stdio: ['pipe', 'pipe', 'ignore'],

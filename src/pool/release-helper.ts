@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { backoff, clock } from '../shared/clock.js';
-import { environment } from '../shared/environment.js';
 import type { Route } from '../shared/network.js';
 import { isServedHere } from '../shared/process-end.js';
 import { helpers } from '../shared/process-state.js';
 import { redact } from '../shared/redact.js';
+import { helperCommand, unrefStreams, type HelperCommand } from '../shared/runtime.js';
 import { RELEASE_PROGRAM } from './release-program.js';
 import type { ReleaseTicket, SearchTicket } from './tickets.js';
 
@@ -20,8 +20,8 @@ export type ReleaseMessage =
   | { route: Route }
   /** What this process must release under a number; undefined: nothing any more. */
   | { lease: number; held: HelperLease | undefined }
-  /** This process waits for so many ms. What takes longer passes to a further process. */
-  | { isAwaited: number };
+  /** This process waits for so many ms. What takes longer passes to a further process, which starts in the same way. */
+  | { isAwaited: number; further: Pick<HelperCommand, 'command' | 'args'> };
 
 export interface HelperLease {
   readonly ticket: HelperTicket;
@@ -123,9 +123,9 @@ export class ReleaseHelper {
     this.#guard?.kill();
     this.#guard = undefined;
     if (this.#held.size === 0) return;
-    const messages = [{ isAwaited: timeout }, ...this.#messages(() => true)];
+    const messages = this.#messages(() => true);
     this.#held.clear();
-    const failure = runNow(messages);
+    const failure = runNow(messages, timeout);
     if (failure === undefined || helpers.hasWarned) return;
     helpers.hasWarned = true;
     // Warnings of Node would come too late.
@@ -197,15 +197,15 @@ class Guard {
   start(messages: readonly ReleaseMessage[]): void {
     try {
       const { spawn } = process.getBuiltinModule('node:child_process');
-      const { command, args, options } = helperCommand();
-      const child = spawn(command, args, { ...options, stdio: ['pipe', 'ignore', 'pipe'] });
+      const { command, args, env } = releaseCommand();
+      const child = spawn(command, args, { ...DETACHED, env, stdio: ['pipe', 'ignore', 'pipe'] });
       this.#process = child;
       let output = '';
       child.stderr
         .setEncoding('utf8')
         .on('data', (text: string) => (output = (output + text).slice(0, LONGEST_OUTPUT)));
       child.unref();
-      for (const stream of [child.stdin, child.stderr] as unknown as { unref(): void }[]) stream.unref();
+      unrefStreams(child.stdin, child.stderr);
       // A process that can't start, or ends, must not break this process.
       child.stdin.on('error', () => {});
       child.once('error', ({ message }) => this.#onEnd(message));
@@ -233,14 +233,15 @@ class Guard {
   }
 }
 
-/** Runs the program while this process waits. Returns why it did not run. */
-function runNow(messages: readonly ReleaseMessage[]): string | undefined {
+/** Runs the program while this process waits, for up to `timeout` ms. Returns why it did not run. */
+function runNow(messages: readonly ReleaseMessage[], timeout: number): string | undefined {
   try {
     const { spawnSync } = process.getBuiltinModule('node:child_process');
-    const { command, args, options } = helperCommand();
+    const { command, args, env } = releaseCommand();
     const { error, status, stderr } = spawnSync(command, args, {
-      ...options,
-      input: linesOf(messages),
+      ...DETACHED,
+      env,
+      input: linesOf([{ isAwaited: timeout, further: { command, args } }, ...messages]),
       stdio: ['pipe', 'ignore', 'pipe'],
       timeout: LONGEST_START,
     });
@@ -252,19 +253,12 @@ function runNow(messages: readonly ReleaseMessage[]): string | undefined {
 }
 
 /** The program that releases browsers. The last argument names the process for people. */
-function helperCommand() {
-  // It would run the application a second time.
-  if (process.getBuiltinModule('node:sea').isSea())
-    throw new Error('a single executable application contains no program node');
-  const { args, env } = environment.forHelper();
-  const program = ['--input-type=module', '--eval', RELEASE_PROGRAM, 'pooled-browser/release-process'];
-  return {
-    command: process.execPath,
-    args: [...args, ...program],
-    // Detached: Ctrl-C in the terminal ends this process only.
-    options: { detached: true, windowsHide: true, env },
-  } as const;
+function releaseCommand(): HelperCommand {
+  return helperCommand({ text: RELEASE_PROGRAM }, 'pooled-browser/release-process');
 }
+
+/** Ctrl-C in the terminal ends this process only. */
+const DETACHED = { detached: true, windowsHide: true } as const;
 
 const LONGEST_OUTPUT = 8192;
 
@@ -276,6 +270,6 @@ function firstError(output: string): string {
 function warning(failure: string): string {
   return (
     `The process that releases browsers when this one exits or is killed failed: ${failure}. Browsers that are leased then ` +
-    'stay leased until their inactivity timeout. Check that this process may start the program node.'
+    `stay leased until their inactivity timeout. Check that this process may start the program ${process.execPath}.`
   );
 }

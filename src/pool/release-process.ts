@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { clock, delay } from '../shared/clock.js';
 import type { Route } from '../shared/network.js';
+import type { HelperCommand } from '../shared/runtime.js';
 import { isLoopback } from '../shared/urls.js';
 import { releaseBrowser, releaseFound, replyOf, type Reply } from './release.js';
 import type { HelperLease, ReleaseMessage } from './release-helper.js';
@@ -30,13 +31,13 @@ interface Held extends HelperLease {
 const leases = new Map<number, Held>();
 let token: string | undefined;
 let route: Route = {};
-let isAwaited: number | undefined;
+let awaited: Extract<ReleaseMessage, { isAwaited: number }> | undefined;
 // The process that reads stderr may have ended. A write to its closed pipe must not end this process.
 process.stderr.on('error', () => {});
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line) as ReleaseMessage;
   if ('route' in message) ({ route } = message);
-  else if ('isAwaited' in message) ({ isAwaited } = message);
+  else if ('isAwaited' in message) awaited = message;
   else if (!('lease' in message)) ({ token } = message);
   else if (message.held) leases.set(message.lease, { ...message.held, since: clock.now() });
   else leases.delete(message.lease);
@@ -46,11 +47,12 @@ const results = [...leases].map(async ([lease, held]) => {
   await finish(held).catch(() => {});
   leases.delete(lease);
 });
-if (isAwaited === undefined) await Promise.all(results);
+if (awaited === undefined) await Promise.all(results);
 else {
+  const { isAwaited, further } = awaited;
   const isWaiting = () => [...leases.values()].some(({ isLate }) => !isLate);
   while (isWaiting() && clock.now() - began < isAwaited) await delay(POLL_INTERVAL);
-  if (leases.size > 0) await handOver();
+  if (leases.size > 0) await handOver(further);
   // oxlint-disable-next-line unicorn/no-process-exit -- the further process continues what is still under way
   process.exit();
 }
@@ -77,8 +79,8 @@ async function release(ticket: ReleaseTicket, isSent = false): Promise<void> {
 }
 
 /** Lets a further process continue, because the process that ended waits for this one. */
-async function handOver(): Promise<void> {
-  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+async function handOver({ command, args }: Pick<HelperCommand, 'command' | 'args'>): Promise<void> {
+  const child = spawn(command, args, {
     detached: true,
     windowsHide: true,
     stdio: ['pipe', 'ignore', 'ignore'],

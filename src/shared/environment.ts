@@ -46,12 +46,13 @@ export const environment = {
   forProgram: (passed: readonly string[] = []): NodeJS.ProcessEnv => programVariables(process.env, passed),
   /**
    * The arguments and variables for a Node process that sends requests for this one: with the certificates and proxies
-   * of this process, without its loaders and inspectors.
+   * of this process, without its loaders and inspectors. `packages`: further arguments for a program that imports packages.
    */
-  forHelper: (): { args: string[]; env: NodeJS.ProcessEnv } => {
+  forHelper: (): { args: string[]; packages: string[]; env: NodeJS.ProcessEnv } => {
     const options = read('NODE_OPTIONS')?.match(/(?:[^\s"]|"(?:\\.|[^"\\])*")+/g) ?? [];
     const unquoted = options.map((option) => option.replaceAll(/"((?:\\.|[^"\\])*)"/g, '$1'));
-    return { args: networkOptions([...unquoted, ...process.execArgv]), env: environment.forHelperProgram() };
+    const all = [...unquoted, ...process.execArgv];
+    return { args: networkOptions(all), packages: packageLoaders(all), env: environment.forHelperProgram() };
   },
 };
 
@@ -69,6 +70,15 @@ function networkOptions(args: readonly string[]): string[] {
   });
 }
 
+/** Yarn Plug'n'Play has no node_modules: programs find their packages with these loaders. Their option is before them, or in them. */
+const PACKAGE_LOADER = /\.pnp\.(cjs|loader\.mjs)$/;
+
+function packageLoaders(args: readonly string[]): string[] {
+  const isLoader = (arg = '') => PACKAGE_LOADER.test(arg);
+  const isOption = (arg: string) => arg.startsWith('-') && !arg.includes('=');
+  return args.filter((arg, at) => isLoader(arg) || (isOption(arg) && isLoader(args[at + 1])));
+}
+
 function read(name: string): string | undefined {
   return process.env[name] || undefined;
 }
@@ -78,10 +88,12 @@ function read(name: string): string | undefined {
  * end of a name. No secret belongs here: these processes outlive the program, or run code of web pages.
  */
 const HELPER_VARIABLES = Object.values({
-  programsAndFiles: 'PATH HOME USER LOGNAME SHELL PWD TMPDIR TMP TEMP LD_LIBRARY_PATH LD_PRELOAD DYLD_*',
+  programsAndFiles:
+    'PATH HOME USER LOGNAME SHELL PWD TMPDIR TMP TEMP LD_LIBRARY_PATH LD_PRELOAD DYLD_* DENO_DIR',
   languageAndFonts: 'LANG LANGUAGE LC_* TZ TZDIR FONTCONFIG_* __CF_USER_TEXT_ENCODING',
   certificates:
-    'NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA NODE_TLS_REJECT_UNAUTHORIZED OPENSSL_CONF SSL_CERT_FILE SSL_CERT_DIR',
+    'NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA NODE_TLS_REJECT_UNAUTHORIZED OPENSSL_CONF SSL_CERT_FILE SSL_CERT_DIR ' +
+    'DENO_CERT DENO_TLS_CA_STORE',
   /** Without their passwords. */
   proxies: 'HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY NO_PROXY NODE_USE_ENV_PROXY',
   desktop: 'DISPLAY WAYLAND_DISPLAY XAUTHORITY XDG_* DBUS_* DESKTOP_SESSION PULSE_SERVER',

@@ -1,5 +1,6 @@
 import { raceTimeout } from './abort.js';
 import { endTasks, type EndTask } from './process-state.js';
+import { onFatalError, prependSignalListener } from './runtime.js';
 
 /** Milliseconds by which end tasks may delay a signal. */
 export const END_TIMEOUT = 2000;
@@ -28,15 +29,19 @@ export function isServedHere(origin: string): boolean {
   return [...endTasks.tasks].some(({ servedOrigin }) => servedOrigin === origin);
 }
 
+let stopFatal = () => {};
+
 function listen(): void {
   process.on('exit', runAtExit);
+  stopFatal = onFatalError(runAtExit);
   process.on('beforeExit', onEmptyLoop);
   // Must run first: `listenerCount` does not include a `once` listener that ran before this one.
-  for (const signal of SIGNALS) process.prependListener(signal, onSignal);
+  for (const signal of SIGNALS) prependSignalListener(signal, onSignal);
 }
 
 function unlisten(): void {
   process.off('exit', runAtExit);
+  stopFatal();
   process.off('beforeExit', onEmptyLoop);
   for (const signal of SIGNALS) process.off(signal, onSignal);
 }

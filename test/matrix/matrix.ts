@@ -1,86 +1,233 @@
 /**
- * `npm run matrix`: installs the packed package with the oldest and the newest supported libraries, runs the tests of
- * this folder there with several versions of Node, and prints the table of the README. NODES and LIBRARIES (`oldest`,
- * `newest`) select a part.
+ * `npm run matrix`: installs the packed package as a user does, with each package manager, beside the oldest, the newest and the
+ * release before of each library, runs the programs of `project/` there on each runtime, and writes examples/compatibility.md.
+ * Each value of a factor meets each value of every other factor in one combination.
+ *
+ * `npm run matrix -- small` runs two combinations on this Node, with Bun and Deno, and writes nothing.
+ * `npm run matrix -- 3-9` runs a part. Its results are kept in reports/matrix, and the last part writes the document.
  */
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { join, resolve } from 'node:path';
 import { startLocalPool } from '../../src/local.js';
-import { printTable } from '../bench/bench.js';
-import { Consumer, pack } from '../package/consumer.js';
+import { OLDEST } from '../../src/shared/library-version.js';
+import { errorsOf, outsideNpm, pack, STRICT } from '../package/consumer.js';
+import { RecordingPool } from '../fixtures/recording-pool.js';
+import { hasRedis, TestRedis } from '../support/redis-server.js';
+import { pairwise, type Combination } from './combinations.js';
+import { compatibility, type Result } from './compatibility.js';
+import { INSTALLERS, loaderOf, Tools, type Installer } from './installers.js';
+import { faultsOfPlaywright, faultsOfVitest } from './reports.js';
+import { run } from './run.js';
 
-const execute = promisify(execFile);
-const { NODES = '20.19,22,24,latest', LIBRARIES = 'oldest,newest' } = process.env;
-const SETS: Record<string, string[]> = {
-  oldest: [
-    'playwright-core@1.55.0',
-    'puppeteer-core@24.5.0',
-    'chromium-bidi@17.0.2',
-    'vitest@3.0.0',
-    '@playwright/test@1.55.0',
-  ],
-  newest: ['playwright-core', 'puppeteer-core', 'chromium-bidi', 'vitest', '@playwright/test'].map(
-    (name) => `${name}@latest`,
-  ),
+const RESULTS = 'reports/matrix';
+/** Milliseconds that the pool of the fixtures takes to lease a browser: longer than their tests may take. */
+const ACQUIRE_DELAY = 6000;
+
+const LEVELS = ['oldest', 'before', 'newest'] as const;
+type Level = (typeof LEVELS)[number];
+const LIBRARIES = [
+  'playwright-core',
+  'puppeteer-core',
+  'chromium-bidi',
+  'vitest',
+  'bullmq',
+  'ioredis',
+] as const;
+type Library = (typeof LIBRARIES)[number];
+type Factor = 'installer' | 'runtime' | Library;
+type Wanted = Combination<Factor>;
+
+const FACTORS: Record<Factor, readonly string[]> = {
+  installer: INSTALLERS,
+  runtime: ['Node 20.19', 'Node 22', 'Node 24', 'Node latest', 'Bun', 'Deno'],
+  ...(Object.fromEntries(LIBRARIES.map((name) => [name, LEVELS])) as Record<Library, typeof LEVELS>),
 };
+/** In .ci/run: each library old and new, each runtime once. */
+const SMALL: readonly Wanted[] = (['oldest', 'newest'] as const).map((level) => ({
+  installer: 'npm',
+  runtime: level === 'oldest' ? 'Deno' : 'Bun',
+  ...(Object.fromEntries(LIBRARIES.map((name) => [name, level])) as Record<Library, Level>),
+}));
 
+/** Bun and Deno read no packages of Plug'n'Play. Vitest 5 needs Node 22. */
+function isPossible({ installer, runtime = '', vitest }: Partial<Wanted>): boolean {
+  if (installer === "yarn Plug'n'Play" && !runtime.startsWith('Node') && runtime !== '') return false;
+  return !(runtime === 'Node 20.19' && vitest === 'newest');
+}
+
+const [part = 'all'] = process.argv.slice(2);
 const folder = await mkdtemp(join(tmpdir(), 'matrix-'));
 const tarball = await pack(folder);
-const nodes = await Promise.all(NODES.split(',').map(installNode));
-const rows: string[][] = [];
-for (const set of LIBRARIES.split(',')) {
-  const consumer = await Consumer.install(join(folder, set), tarball, SETS[set]!);
-  await cp('test/matrix', consumer.folder, { recursive: true });
-  const libraries = await Promise.all(SETS[set]!.map((name) => installedVersion(consumer, name)));
-  for (const { version, path } of nodes) {
-    const results = await runAll(consumer, path);
-    rows.push([version, libraries.join(', '), ...results]);
-    console.log(rows.at(-1)!.join(' | '));
-  }
-}
+const tools = new Tools(folder);
+const versions = Object.fromEntries(
+  await Promise.all(LIBRARIES.map(async (name) => [name, await releasesOf(name)] as const)),
+);
+const all = pairwise(FACTORS, isPossible);
+const isSmall = part === 'small';
+await using redis = hasRedis ? await TestRedis.start() : undefined;
+await mkdir(RESULTS, { recursive: true });
+const results = isSmall ? await Promise.all(SMALL.map(runCombination)) : await runPart();
 await rm(folder, { recursive: true, force: true });
-printTable(['Node', 'libraries', 'leases', 'Vitest', 'Playwright Test'], rows);
-process.exit(rows.flat().includes('failed') ? 1 : 0);
+const failed = results.filter(({ faults }) => faults.length > 0);
+for (const { number, faults } of failed) console.log(`\n${number} failed:\n${faults.join('\n')}`);
+console.log(`\n${results.length - failed.length} of ${results.length} combinations passed.`);
+process.exit(failed.length > 0 ? 1 : 0);
 
-/** Installs Node from the npm package `node`. */
-async function installNode(wanted: string): Promise<{ version: string; path: string }> {
-  const home = join(folder, `node-${wanted}`);
-  await mkdir(home);
-  await execute('npm', ['install', '--no-audit', '--no-fund', '--prefix', home, `node@${wanted}`]);
-  const path = join(home, 'node_modules/.bin/node');
-  const { stdout } = await execute(path, ['--version']);
-  return { version: stdout.trim().slice(1), path };
-}
-
-async function installedVersion({ folder: home }: Consumer, library: string): Promise<string> {
-  const name = library.slice(0, library.lastIndexOf('@'));
-  const manifest = await readFile(join(home, 'node_modules', name, 'package.json'), 'utf8');
-  return `${name} ${(JSON.parse(manifest) as { version: string }).version}`;
-}
-
-async function runAll(consumer: Consumer, node: string): Promise<string[]> {
-  await using local = await startLocalPool();
-  const env = {
-    ...process.env,
-    BROWSER_POOL_BASE_URL: local.baseUrl,
-    BROWSER_POOL_ACCESS_TOKEN: local.token,
-  };
-  const results: string[] = [];
-  for (const args of [
-    ['--test', '--test-force-exit', 'heart.test.mjs'],
-    ['node_modules/vitest/vitest.mjs', 'run'],
-    ['node_modules/@playwright/test/cli.js', 'test'],
-  ]) {
-    const child = spawn(node, args, { cwd: consumer.folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)));
-    const [code] = (await once(child, 'close')) as [number | null];
-    results.push(code === 0 ? 'passed' : 'failed');
-    if (code !== 0) console.log(output);
+/** Runs the combinations of a part, one after the other: each uses all cores. */
+async function runPart(): Promise<Result[]> {
+  const [first = 1, last = first] = part === 'all' ? [1, all.length] : part.split('-').map(Number);
+  const done: Result[] = [];
+  for (let number = first; number <= Math.min(last, all.length); number++) {
+    const result = await runCombination(all[number - 1]!, number - 1);
+    await writeFile(join(RESULTS, `${number}.json`), JSON.stringify(result));
+    done.push(result);
   }
-  return results;
+  const names = await readdir(RESULTS);
+  const texts = await Promise.all(names.map((name) => readFile(join(RESULTS, name), 'utf8')));
+  const known = texts.map((text) => JSON.parse(text) as Result).filter(({ number }) => number <= all.length);
+  if (known.length === all.length)
+    await writeFile(
+      'examples/compatibility.md',
+      await compatibility(known.toSorted((a, b) => a.number - b.number)),
+    );
+  return done;
+}
+
+async function runCombination(wanted: Wanted, index: number): Promise<Result> {
+  const started = performance.now();
+  const number = index + 1;
+  const home = join(folder, `combination-${number}`);
+  const runtime = await tools.runtime(wanted.runtime);
+  const installer = wanted.installer as Installer;
+  const libraries = Object.fromEntries(
+    LIBRARIES.map((name) => [name, versions[name]![LEVELS.indexOf(wanted[name] as Level)]!]),
+  ) as Record<Library, string>;
+  const packages = Object.entries({ ...libraries, '@playwright/test': libraries['playwright-core'] });
+  const node = await tools.runtime(isSmall || runtime.name !== 'Node' ? 'Node current' : wanted.runtime);
+  const loader = loaderOf(installer, home);
+  const ran: Record<string, string> = {};
+  const faults: string[] = [];
+  const note = (what: string, fault: string | undefined) => {
+    ran[what] = fault === undefined ? 'passed' : 'failed';
+    if (fault !== undefined) faults.push(`${what}: ${fault}`);
+  };
+  try {
+    await tools.install(installer, home, [tarball, ...packages.map((one) => one.join('@'))]);
+    note('install', undefined);
+    await cp('test/matrix/project', home, { recursive: true });
+    // The file of the test runner of each runtime, with its packages.
+    const tests = {
+      Node: [...loader, '--test', '--test-force-exit'],
+      Bun: ['test', '--timeout', '60000'],
+      Deno: ['test', '--allow-all'],
+    };
+    const runTests = async (name: string, env: NodeJS.ProcessEnv = {}) => {
+      const args = tests[runtime.name as keyof typeof tests];
+      const { code, output } = await run([runtime.path, ...args, `./${name}.test.mjs`], inProject(env));
+      return code === 0 ? undefined : output;
+    };
+    note('leases', await runTests('heart'));
+    if (redis) note('queue', await runTests('queue', { REDIS_URL: redis.url }));
+    // These take long, and do not depend on libraries: once for each runtime.
+    if (isSmall || all.findIndex((one) => one.runtime === wanted.runtime) === index)
+      note('ends', await runTests('ends'));
+    const nodeModules = installer !== "yarn Plug'n'Play";
+    if (nodeModules) note('types', await typeFaults());
+    if (isSmall || runtime.name === 'Node') {
+      note('Vitest', await withPool(runVitest));
+      note('Playwright Test', await withPool(runPlaywright));
+    }
+  } catch (error) {
+    note('install', String(error));
+  }
+  await rm(home, { recursive: true, force: true });
+  const seconds = Math.round((performance.now() - started) / 1000);
+  const result = {
+    number,
+    installer,
+    runtime: `${runtime.name} ${runtime.version}`,
+    libraries,
+    ran,
+    faults,
+    seconds,
+  };
+  console.log(`${number}/${all.length}`, seconds, 's', result.runtime, installer, libraries, ran);
+  return result;
+
+  function inProject(env: NodeJS.ProcessEnv) {
+    return { cwd: home, env: { ...outsideNpm(), ...env } };
+  }
+
+  /** Runs the fixtures on a pool that takes its time. */
+  async function withPool(use: (env: NodeJS.ProcessEnv) => Promise<string | undefined>) {
+    await using local = await startLocalPool();
+    await using pool = await RecordingPool.over(local);
+    pool.acquireDelay = ACQUIRE_DELAY;
+    return await use(pool.environment);
+  }
+
+  async function runVitest(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+    const bin = await binOf('vitest', 'vitest.mjs');
+    const args = ['run', '--reporter=json', '--outputFile=vitest.json'];
+    const { output } = await run([node.path, ...loader, bin, ...args], inProject(env));
+    const report = await readFile(join(home, 'vitest.json'), 'utf8').catch(() => undefined);
+    return report === undefined ? output : faultsOfVitest(report, libraries.vitest);
+  }
+
+  async function runPlaywright(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+    const bin = await binOf('@playwright/test', 'cli.js');
+    const reporter = { PLAYWRIGHT_JSON_OUTPUT_NAME: 'playwright.json' };
+    const { output } = await run(
+      [node.path, ...loader, bin, 'test', '--reporter=json'],
+      inProject({ ...env, ...reporter }),
+    );
+    const report = await readFile(join(home, 'playwright.json'), 'utf8').catch(() => undefined);
+    return report === undefined ? output : faultsOfPlaywright(report, join(home, 'artifacts'));
+  }
+
+  /** Path of the program of a package, also of one within a zip file of Plug'n'Play. */
+  async function binOf(name: string, file: string): Promise<string> {
+    const code = `console.log(require.resolve('${name}/package.json'))`;
+    const { output } = await run([node.path, ...loader.slice(0, 2), '--eval', code], inProject({}));
+    return resolve(output.trim(), '..', file);
+  }
+
+  async function typeFaults(): Promise<string | undefined> {
+    const tsconfig = { compilerOptions: { ...STRICT, module: 'nodenext' }, files: ['types.ts'] };
+    await writeFile(join(home, 'tsconfig.json'), JSON.stringify(tsconfig));
+    const errors = await errorsOf(home);
+    // Errors in the types of other packages do not count.
+    const own = errors.filter((line) => !/node_modules\/(?!.*node_modules\/)(?!pooled-browser\/)/.test(line));
+    return own.length > 0 ? own.join('\n') : undefined;
+  }
+}
+
+/** The oldest supported version, the last one of the release line before the newest, and the newest. */
+async function releasesOf(name: string): Promise<string[]> {
+  const { output } = await run(['npm', 'view', name, 'versions', 'dist-tags.latest', '--json'], {
+    env: outsideNpm(),
+  });
+  const { versions: listed, 'dist-tags.latest': newest } = JSON.parse(output) as {
+    versions: string[];
+    'dist-tags.latest': string;
+  };
+  const stable = listed
+    .filter((version) => /^\d+\.\d+\.\d+$/.test(version))
+    .map((version) => version.split('.').map(Number));
+  const [major, minor, patch] = newest.split('.').map(Number) as [number, number, number];
+  const oldest = OLDEST[name]!;
+  const isSupported = (version: number[]) => compare(version, oldest.split('.').map(Number)) > 0;
+  const line = [
+    (version: number[]) => version[0]! < major,
+    (version: number[]) => version[0] === major && version[1]! < minor,
+    (version: number[]) => version[0] === major && version[1] === minor && version[2]! < patch,
+  ];
+  const sorted = stable.filter(isSupported).toSorted(compare);
+  const before = line.map((isIn) => sorted.findLast(isIn)).find((version) => version !== undefined);
+  return [oldest, before?.join('.') ?? newest, newest];
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  return a[0]! - b[0]! || a[1]! - b[1]! || a[2]! - b[2]!;
 }

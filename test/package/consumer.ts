@@ -90,7 +90,7 @@ export async function errorsOf(folder: string): Promise<string[]> {
 }
 
 /** `skipLibCheck` is off: our declarations must compile without packages that a consumer lacks. */
-const STRICT = {
+export const STRICT = {
   target: 'es2022',
   lib: ['es2023', 'esnext.disposable', 'dom'],
   strict: true,

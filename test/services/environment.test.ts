@@ -258,11 +258,13 @@ describe('the environment of other programs', () => {
     };
     Object.assign(process.env, needed, proxies, SECRETS, {
       AWS_SECRET_ACCESS_KEY: 'a-secret',
-      NODE_OPTIONS: '--import x --use-system-ca',
+      NODE_OPTIONS:
+        '--import x --use-system-ca --require /a/.pnp.cjs --experimental-loader=/a/.pnp.loader.mjs',
     });
     const expected = { ...needed, https_proxy: 'http://proxy:3128', HTTP_PROXY: 'proxy:3128' };
     expect(environment.forHelperProgram()).toEqual(expected);
-    expect(environment.forHelper()).toMatchObject({ args: ['--use-system-ca'], env: expected });
+    const packages = ['--require', '/a/.pnp.cjs', '--experimental-loader=/a/.pnp.loader.mjs'];
+    expect(environment.forHelper()).toMatchObject({ args: ['--use-system-ca'], packages, env: expected });
   });
 
   it.each(SERVICE_NAMES)('lists the variables with the token of the service %s', (name) => {

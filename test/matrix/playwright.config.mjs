@@ -1,1 +1,0 @@
-export default { testMatch: 'fixtures.playwright.mjs', reporter: 'list', timeout: 60_000 };

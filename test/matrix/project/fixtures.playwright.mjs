@@ -1,0 +1,13 @@
+import { expect, test } from 'pooled-browser/playwright-test';
+
+// The pool takes longer to lease a browser than a test may take: the wait does not count.
+test('passes', async ({ page, session }) => {
+  await page.goto('data:text/html,<title>fixture</title>');
+  await expect(page).toHaveTitle('fixture');
+  expect(session.session_id).not.toBe('');
+});
+
+test('fails', async ({ page }) => {
+  await page.goto('data:text/html,<title>fixture</title>');
+  expect(await page.title()).toBe('another');
+});

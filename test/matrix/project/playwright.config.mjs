@@ -1,0 +1,6 @@
+export default {
+  testMatch: '*.playwright.mjs',
+  timeout: 5000,
+  workers: 1,
+  use: { screenshot: 'only-on-failure', pooledBrowser: { artifacts: { folder: 'artifacts' } } },
+};
