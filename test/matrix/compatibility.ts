@@ -20,7 +20,7 @@ export interface Result {
 const NOT_RUN = 'not run';
 
 /** The document of what was run, as Markdown. */
-export async function compatibility(results: readonly Result[]): Promise<string> {
+export async function compatibility(results: readonly Result[], planned: number): Promise<string> {
   const runtimes = [...new Set(results.map(({ runtime }) => runtime))];
   const ofRuntime = (runtime: string) => results.filter((result) => result.runtime === runtime);
   const libraries = Object.keys(results[0]!.libraries);
@@ -28,7 +28,8 @@ export async function compatibility(results: readonly Result[]): Promise<string>
 
 \`npm run matrix\` writes this page. It installs the packed package as a user does, with each package manager, beside the
 oldest supported version, the newest version and the release before of each library, and runs programs, fixtures and types
-there. Each value of a column of the last table meets each value of the others in one of ${results.length} combinations.
+there. Each value of a column of the last table meets each value of the others in one of ${planned} combinations, of which
+${results.length === planned ? 'all' : results.length} were run.
 
 Run on ${new Date().toISOString().slice(0, 10)} on ${platform()} ${arch()} (${release()}), in ${Math.round(results.reduce((sum, { seconds }) => sum + seconds, 0) / 60)} minutes. macOS
 and Windows: ${NOT_RUN}.

@@ -27,5 +27,8 @@ it('works on a queue, and collects its outcomes', { skip: process.env.REDIS_URL 
   );
   worker.abort();
   await working.catch((error) => assert.equal(error, worker.signal.reason));
-  assert.equal(local.stats().leased, 0);
+  for (let tries = 0; local.stats().leased > 0; tries++) {
+    assert.ok(tries < 300, 'a browser stays leased');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
 });
