@@ -148,6 +148,9 @@ export class TaskQueue<Input, Value, Session extends object> {
   /** Assigns ready tasks to those that wait for one, and pulls inputs while somebody still waits. */
   #dispatch(): void {
     const { isClosed } = this;
+    // Before the tasks are assigned: a host whose delay ends in between would get neither a task nor a timer.
+    if (isClosed) this.#waiting.stop();
+    else this.#waiting.wake(() => this.#dispatch());
     if (!isClosed) this.#assign();
     if (isClosed || (this.#isExhausted && this.waiting === 0)) {
       for (const answer of this.#pages) answer(undefined);
@@ -158,8 +161,6 @@ export class TaskQueue<Input, Value, Session extends object> {
       this.#workers.clear();
     }
     if (this.#pages.size + this.#workers.size > 0) void this.#pull();
-    if (isClosed) this.#waiting.stop();
-    else this.#waiting.wake(() => this.#dispatch());
   }
 
   /** The tasks that waited for their host must not fill the memory with outcomes. In order, the next outcome may be theirs. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, vi } from 'vitest';
 import { InvalidOptionError, type LibraryTypes, type MapOptions } from '../../src/index.js';
-import { useFakeClock, useRealClock } from '../support/fake-clock.js';
+import { stepClock, useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { it } from './it.js';
 import { collect, counted, gate, range, type MapBench } from './support.js';
 
@@ -135,6 +135,15 @@ describe('with the clock of the library', () => {
     expect(starts.length).toBeLessThanOrEqual(4 + 2);
     expect(await play(bench, inputs, { ...plan, ordered: true })).toHaveLength(40);
   });
+});
+
+it('starts the next task of a host also if its delay ends while tasks are assigned', async ({ bench }) => {
+  // On a busy machine, time passes between two looks at the clock.
+  stepClock(3);
+  const delays = range(8).map((count) => 3 * count + 10);
+  const options = { concurrency: 1, hostOf: () => 'a' };
+  const runs = delays.map((hostDelay) => bench.run(range(3), () => {}, { ...options, hostDelay }));
+  for (const outcomes of await Promise.all(runs)) expect(outcomes).toHaveLength(3);
 });
 
 const URL_OF_HOST = 'https://example.com:8443/page';

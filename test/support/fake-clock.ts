@@ -43,6 +43,13 @@ export function stopClock(): (milliseconds: number) => void {
   return (milliseconds) => void (time += milliseconds);
 }
 
+/** Until the end of the test, the clock of the library is these milliseconds later with each look at it. */
+export function stepClock(milliseconds: number): void {
+  let passed = 0;
+  const now = vi.spyOn(clock, 'now').mockImplementation(() => REAL.now() + (passed += milliseconds));
+  onTestFinished(() => now.mockRestore());
+}
+
 /**
  * In this file or `describe`, the pauses and timeouts of the library take a tenth of their time. For tests whose subject is
  * what follows a pause.
