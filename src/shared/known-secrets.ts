@@ -14,7 +14,7 @@ const MOST_OF_SERVICES = 200;
 const MOST_ROTATED = 10_000;
 
 /** A longer secret is hidden piece by piece: this is the length of a piece. */
-const PIECE = 2048;
+const PIECE = 1024;
 
 /** The longest secret: HTTP servers accept no longer header or URL. */
 const LONGEST = { user: 65_536, rotated: 65_536, service: 8192 };
@@ -131,7 +131,8 @@ function hashOf(text: string, start: number): number {
 
 /**
  * The secret as it is, and as encoders write it: in base64 (also inside a longer text, whose characters depend on where
- * the secret begins in a group of three), with percent signs, and with the escapes of JSON and HTML.
+ * the secret begins in a group of three), in hexadecimal digits, with percent signs, and with the escapes of JSON and HTML.
+ * `redact` decodes characters that are escaped one by one.
  */
 function formsOf(secret: string): string[] {
   const forms = piecesOf(secret).flatMap((text) => {
@@ -145,6 +146,8 @@ function formsOf(secret: string): string[] {
       json,
       json.replaceAll('/', String.raw`\/`),
       text.replaceAll(/[&"<>]/g, (sign) => HTML[sign]!),
+      Buffer.from(text).toString('hex'),
+      Buffer.from(text).toString('hex').toUpperCase(),
       ...base64Of(Buffer.from(text), 'base64'),
       ...base64Of(Buffer.from(text), 'base64url'),
     ];

@@ -256,6 +256,42 @@ function without(text: string, find: (text: string, found: Found) => void, end =
 }
 
 function secretsIn(text: string, found: Found): void {
+  plainSecretsIn(text, found);
+  const decoded = decodeCharacters(text);
+  if (!decoded) return;
+  const { starts } = decoded;
+  plainSecretsIn(decoded.text, (start, end) => found(starts[start]!, starts[end]!));
+}
+
+/** A visible character of ASCII in the escapes of JavaScript and JSON (also of JSON inside JSON), of HTML, or of a URL. */
+const ENCODED =
+  /\\{1,8}(?:u00|x)([2-7][\da-f])|%([2-7][\da-f])|&#x0{0,4}([2-7][\da-f]);|&#0{0,4}(3[3-9]|[4-9]\d|1[01]\d|12[0-6]);/gi;
+
+/** Decodes single characters. Undefined if there are none. `starts`: the position in the text of each decoded character. */
+function decodeCharacters(text: string): { text: string; starts: Int32Array } | undefined {
+  let starts: Int32Array | undefined;
+  let length = 0;
+  let done = 0;
+  const decoded = new Pieces();
+  const copy = (end: number) => {
+    decoded.add(text.slice(done, end));
+    for (; done < end; done++) starts![length++] = done;
+  };
+  for (const { index, 0: whole, 1: escaped, 2: percent, 3: hex, 4: decimal } of text.matchAll(ENCODED)) {
+    starts ??= new Int32Array(text.length + 1);
+    copy(index);
+    starts[length++] = index;
+    done = index + whole.length;
+    const code = decimal ?? Number.parseInt((escaped ?? percent ?? hex)!, 16);
+    decoded.add(String.fromCharCode(Number(code)));
+  }
+  if (!starts) return undefined;
+  copy(text.length);
+  starts[length] = text.length;
+  return { text: decoded.text, starts };
+}
+
+function plainSecretsIn(text: string, found: Found): void {
   secrets.known.find(text, found);
   for (const [start, end] of namedValues(text)) found(start, end);
   if (text.includes('@')) findAll(USER_INFO, text, found);

@@ -43,6 +43,7 @@ it.each([
   ['a jwt that was cut', '/session/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0'],
   ['a JSON field that contains escapes', String.raw`{"token":"hidden\"-and-\/-hidden-part"}`],
   ['a JSON string inside JSON', String.raw`{"body":"{\"token\":\"hidden-part\"}"}`],
+  ['JSON in a URL', 'https://h/?q=%7B%22token%22%3A%22hidden-part%22%7D'],
   ['what inspect prints', "{ token: 'hidden-part', jwt: 'it is a hidden-part' }"],
   ['the user and password of a URL', 'wss://hidden-part:hidden-part@h/'],
 ])('recognizes a secret in %s', (_what, text) => {
@@ -129,6 +130,29 @@ it.each([
 it('finds a secret that a library has coloured', () => {
   hideSecret('a-coloured-secret');
   expect(excerpt('the \u001B[1ma-coloured\u001B[0m-secret', 100)).toBe('the [redacted]');
+});
+
+const PLAIN = 'echoed-Token_0123';
+const each = (escape: (code: string) => string, all: RegExp = /./g) =>
+  PLAIN.replaceAll(all, (sign) => escape(sign.charCodeAt(0).toString(16)));
+
+it.each([
+  ['hexadecimal digits', Buffer.from(PLAIN).toString('hex')],
+  ['hexadecimal digits in capitals', Buffer.from(PLAIN).toString('hex').toUpperCase()],
+  ['escapes of JSON', each((code) => `\\u00${code}`)],
+  ['some escapes of JSON', each((code) => `\\u00${code.toUpperCase()}`, /[-_T]/g)],
+  ['escapes of JSON inside JSON', each((code) => `\\\\u00${code}`)],
+  ['escapes of JavaScript', each((code) => `\\x${code}`)],
+  ['percent signs', each((code) => `%${code}`)],
+  ['references of HTML', each((code) => `&#x${code};`)],
+  ['decimal references of HTML', each((code) => `&#${Number.parseInt(code, 16)};`)],
+])('redacts a secret that a service sends back in %s', (_how, encoded) => {
+  hideOwnSecret(PLAIN);
+  for (const text of [encoded, `%20\\u0041 ${encoded} b%20`]) {
+    const shown = redact(text);
+    expect(shown).toBe(text.replace(encoded, '[redacted]'));
+    expect(excerpt(text, 100)).toBe(shown);
+  }
 });
 
 it('keeps the newest secrets of services, and each secret of the user for ever', () => {
