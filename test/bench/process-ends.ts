@@ -72,7 +72,11 @@ const browser = await realSession(local);
 /** The sessions that were granted, by the token of the process: each process has its own. */
 const granted = new Map<string, string>();
 const releasedAt = new Map<string, number>();
-const releases = new Map<string, number>();
+/** Whether each release request of a session lets the service lease it again. */
+const releases = new Map<string, boolean[]>();
+/** The sessions whose release the service has processed. */
+const processed = new Set<string>();
+const tagsOf = new Map<string, unknown>();
 let processes = 0;
 /** What a process waits for at the service, by its token: called when the request of that name arrives. */
 const awaited = new Map<string, { route: string; arrived: () => void }>();
@@ -92,6 +96,13 @@ service.script('acquire', async (response, request) => {
   const sessionId = `s${granted.size + 1}`;
   granted.set(token, sessionId);
   const tags = request.body?.['tags'];
+  tagsOf.set(sessionId, tags);
+  reply(response, { status: 200, json: { ...browser, session_id: sessionId, tags } });
+});
+// Until it has processed the release, the service shows whose lease the session is.
+service.script('session', (response, { path }) => {
+  const sessionId = path.split('/').at(-1)!;
+  const tags = processed.has(sessionId) ? {} : tagsOf.get(sessionId);
   reply(response, { status: 200, json: { ...browser, session_id: sessionId, tags } });
 });
 service.script('search', (response, request) => {
@@ -102,8 +113,9 @@ service.script('release', (response, request) => {
   const sessionId = String(request.body?.['session_id']);
   arrive(request, 'release');
   const delay = endings.get(tokenOf(request))?.argument === 'release' ? 200 : 0;
-  releases.set(sessionId, (releases.get(sessionId) ?? 0) + 1);
+  releases.set(sessionId, [...(releases.get(sessionId) ?? []), request.body?.['reuse'] === true]);
   if (!releasedAt.has(sessionId)) releasedAt.set(sessionId, performance.now());
+  void sleep(delay).then(() => processed.add(sessionId));
   reply(response, { status: 204, delay });
 });
 
@@ -116,10 +128,14 @@ printTable(
 );
 const lost = granted.size - releasedAt.size;
 console.log(`${granted.size} granted, ${releasedAt.size} released, ${lost} lost`);
-const repeated = [...releases.values()].filter((count) => count > 1).length;
-console.log(`${repeated} of them released more than once`);
+const repeated = [...releases.values()].filter(({ length }) => length > 1);
+// A session that is destroyed is never leased again: no repeated request can end the lease of somebody else.
+const harmful = repeated.filter((requests) => requests.slice(0, -1).includes(true)).length;
+console.log(
+  `${repeated.length} released more than once: ${harmful} after a release for reuse, the others destroyed`,
+);
 const isWrong = rows.some(([, runs, released, kept]) => released !== runs || kept !== runs);
-process.exitCode = lost > 0 || isWrong ? 1 : 0;
+process.exitCode = lost > 0 || harmful > 0 || isWrong ? 1 : 0;
 
 async function measure(ending: Ending): Promise<(string | number)[]> {
   const times: number[] = [];
