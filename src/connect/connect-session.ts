@@ -75,11 +75,14 @@ export async function connectSession<Handles>(
   const { connectTimeout } = plan.settings;
   const limit = new LinkedAbort(plan.signal, connectTimeout);
   const openCdp = (signal: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust: plan.trust, signal });
-  const pages = closeUnresponsivePages(openCdp, connectTimeout, plan.onPagesClosed);
+  // A second WebSocket would be another lease, of a browser with other pages.
+  const pages = grant.endsWithConnection
+    ? undefined
+    : closeUnresponsivePages(openCdp, connectTimeout, plan.onPagesClosed);
   try {
     return await connectOnce(connector, grant, plan, limit.signal).catch((error: unknown) => {
       // Closing a page during the connect can make it fail.
-      if (!pages.wereClosed() || limit.signal.aborted) throw error;
+      if (!pages?.wereClosed() || limit.signal.aborted) throw error;
       return connectOnce(connector, grant, plan, limit.signal);
     });
   } catch (error) {
@@ -90,7 +93,7 @@ export async function connectSession<Handles>(
     );
     throw connectError(connector.library, grant.id, limit.timedOut ? timeout : error);
   } finally {
-    pages.stop();
+    pages?.stop();
     limit.dispose();
   }
 }

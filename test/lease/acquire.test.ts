@@ -264,28 +264,6 @@ describe('an abort', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('releases the browser, however soon after the response it comes', async () => {
-    for (let ticks = 0; ticks < 32; ticks++) {
-      await using played = await PlayedLease.start();
-      const caller = new AbortController();
-      const abort = async () => {
-        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
-        caller.abort('left');
-      };
-      const grant: typeof kernel.grant = (...response) => {
-        void abort();
-        return kernel.grant(...response);
-      };
-      const pool = new BrowserPool('test', { ...played.service.options, service: { ...kernel, grant } });
-      const { error } = await played.run(undefined, { signal: caller.signal }, pool);
-      await pool.close();
-      expect({ error, released: played.service.released }, `${ticks} microtasks`).toEqual({
-        error: 'left',
-        released: ['session-1'],
-      });
-    }
-  });
-
   it('that does not come leaves no listener and no timer', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();

@@ -451,6 +451,30 @@ describe('a release', () => {
     expect(played.told('released')).toEqual([]);
   });
 
+  it('follows an abort, however soon after the response to the acquire request it comes', async () => {
+    for (let ticks = 0; ticks < 32; ticks++) {
+      await using played = await PlayedLease.start();
+      const caller = new AbortController();
+      const abort = async () => {
+        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+        caller.abort('left');
+      };
+      const grant: typeof kernel.grant = (...response) => {
+        void abort();
+        return kernel.grant(...response);
+      };
+      // A release that takes longer would be repeated.
+      const options = { signal: caller.signal, releaseTimeout: 60_000 };
+      const pool = new BrowserPool('test', { ...played.service.options, service: { ...kernel, grant } });
+      const { error } = await played.run(undefined, options, pool);
+      await pool.close();
+      expect({ error, released: played.service.released }, `${ticks} microtasks`).toEqual({
+        error: 'left',
+        released: ['session-1'],
+      });
+    }
+  });
+
   it('is repeated until releaseTimeout', async () => {
     await using played = await PlayedLease.start();
     const advance = useClock();

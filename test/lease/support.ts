@@ -46,6 +46,7 @@ export async function acquireWith(
     acquireTimeout: LONG,
     // Long, so that a response on a busy machine still counts as early.
     pollTimeout: 10_000,
+    connectTimeout: LONG,
     retry: { minTimeout: 1, maxTimeout: 5, ...retry },
     release: 'leave',
     replays: 'off',

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { attachBrowser, BrowserPool } from '../../src/index.js';
 import { leaseSession } from '../../src/calls/lease-browser.js';
-import { cdp } from '../../src/services.js';
+import { cdp, kernel, type BrowserService } from '../../src/services.js';
 import { rejection } from '../pool/support.js';
 import { PlayedLease } from '../support/played-lease.js';
 
@@ -162,4 +163,19 @@ it('counts an attached lease of a service, which has its browser already, for th
   });
   await attached.release();
   await (await played.leaseIn(limited)).release();
+});
+
+it('opens no second connection, which would lease another browser, while a slow connect lasts', async () => {
+  const service: BrowserService = {
+    ...kernel,
+    grant: (...args) => ({ ...kernel.grant(...args), endsWithConnection: true }),
+  };
+  await using slow = await PlayedLease.start({ connect: () => sleep(300) });
+  await using own = new BrowserPool('test', { ...slow.service.options, service });
+  const { run: first } = await slow.run(undefined, { connectTimeout: 600 }, own as BrowserPool);
+  expect(first).toMatchObject({ value: 'value' });
+  expect(slow.browser.dialled).toBe(1);
+  // Elsewhere, unresponsive pages are closed after a third of the time, over a connection of their own.
+  await slow.run(undefined, { connectTimeout: 600 });
+  expect(slow.browser.dialled).toBe(3);
 });

@@ -105,7 +105,7 @@ describe.concurrent('a list that is invalid', () => {
     await using own = await PlayedLease.start();
     const first: Answer = { status: 200, json: [earlier] };
     own.service.script('replays', { status: 503 }, first, reset, { status: 500 }, valid);
-    const { run } = await own.run();
+    const { run } = await own.run(undefined, { replaysTimeout: 60_000 });
     expect(run).toMatchObject({ replays: [ours], replayStatus: 'ready', cleanupErrors: [] });
   });
 });
