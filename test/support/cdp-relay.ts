@@ -11,8 +11,8 @@ const same: Change = (text) => [text];
 
 /** A server between a browser and its clients that changes their messages. */
 export class CdpRelay implements AsyncDisposable {
-  /** Called for each connection. */
-  changes: () => { toClient?: Change; toBrowser?: Change } = () => ({});
+  /** Called for each connection, with its path. */
+  changes: (path: string) => { toClient?: Change; toBrowser?: Change } = () => ({});
   readonly port: number;
   readonly #server: WebSocketServer;
   readonly #browsers = new Set<WebSocket>();
@@ -27,7 +27,7 @@ export class CdpRelay implements AsyncDisposable {
   private constructor(server: WebSocketServer, urlOf: (path: string) => string) {
     this.#server = server;
     this.port = (server.address() as AddressInfo).port;
-    server.on('connection', (client, { url = '/' }) => this.#join(client, urlOf(url)));
+    server.on('connection', (client, { url = '/' }) => this.#join(client, url, urlOf(url)));
   }
 
   /** The browser as a service. */
@@ -35,7 +35,7 @@ export class CdpRelay implements AsyncDisposable {
     return cdp(`ws://${host}:${this.port}/`);
   }
 
-  #join(client: WebSocket, url: string): void {
+  #join(client: WebSocket, path: string, url: string): void {
     const browser = new WebSocket(url, { perMessageDeflate: false });
     this.#browsers.add(browser);
     client.pause();
@@ -44,7 +44,7 @@ export class CdpRelay implements AsyncDisposable {
       from.on('message', (data: RawData) => {
         if (to.readyState === to.OPEN) for (const text of change(String(data))) to.send(text);
       });
-    const { toClient = same, toBrowser = same } = this.changes();
+    const { toClient = same, toBrowser = same } = this.changes(path);
     pass(client, browser, toBrowser);
     pass(browser, client, toClient);
     for (const [one, other] of [
