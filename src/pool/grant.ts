@@ -1,5 +1,5 @@
-import { raceAbort } from '../shared/abort.js';
-import { delay } from '../shared/clock.js';
+import { onAbort, raceAbort } from '../shared/abort.js';
+import { clock, delay, startTimer } from '../shared/clock.js';
 import { isRecord, jsonOf } from '../shared/json.js';
 import { hideValuesIn } from '../shared/redact.js';
 import { endTasks } from '../shared/process-state.js';
@@ -21,6 +21,8 @@ import type { ServiceClient } from './client.js';
 import { clientOf } from './client.js';
 import type { PoolEvent } from './events.js';
 import { heldSessionsOf } from './held-sessions.js';
+import { closingOf } from './open-calls.js';
+import { releaseFound } from './release.js';
 import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
 import { readAs, readJson, shouldRetry, type HttpResponse } from '../net/response.js';
 import { sealGrant } from './session.js';
@@ -117,6 +119,7 @@ async function send<S extends object>(request: GrantRequest<S>): Promise<Acquire
   if (endTasks.ending) await endTasks.ending;
   const reportUnknown = (error: Error) => emit({ type: 'outcome-unknown', ...leaseFacts(request), error });
   let ended: (() => void) | undefined;
+  let sentAt = clock.now();
   const cut = new AbortController();
   const onSend = () => {
     const onLost = () => {
@@ -124,6 +127,7 @@ async function send<S extends object>(request: GrantRequest<S>): Promise<Acquire
       reportUnknown(new PoolConnectionError(LOST, 'ERR_POOL_NO_RESPONSE', facts));
     };
     const onCrash = request.onCrash === true;
+    sentAt = clock.now();
     ended ??= held.acquiring({
       search: searchTicketOf(request),
       onCrash,
@@ -150,6 +154,7 @@ async function send<S extends object>(request: GrantRequest<S>): Promise<Acquire
     // The search found the browser, which is released now.
     if (await releaseLost(request)) return { ...outcome, kind: 'unavailable' };
     reportUnknown(outcome.error);
+    keepSearching(request, sentAt);
     return outcome;
   } finally {
     ended?.();
@@ -310,6 +315,46 @@ async function releaseLost(request: GrantRequest): Promise<boolean> {
     // The service has no search, or does not answer: the outcome stays unknown.
     return false;
   }
+}
+
+/** Pause after the first search, in ms. */
+const SEARCH_INTERVAL = 500;
+
+/**
+ * Searches for the browser of a lost response as long as the service can still lease it, in the background: neither the process
+ * nor `pool.close()` waits for that time.
+ */
+function keepSearching(request: GrantRequest, sentAt: number): void {
+  const { pool, onCrash = false } = request;
+  const ticket = searchTicketOf(request);
+  const timeLeft = () => Math.max(0, longestWait(request) - (clock.now() - sentAt));
+  if (!ticket || timeLeft() === 0) return;
+  const held = heldSessionsOf(pool);
+  const end = held.searching(ticket, { onCrash, until: timeLeft() });
+  if (!end) return;
+  const { signal: closing } = closingOf(pool);
+  const pause = async (milliseconds: number) => {
+    let timer: NodeJS.Timeout | undefined;
+    let stopListening: (() => void) | undefined;
+    await new Promise<void>((resolve) => {
+      timer = startTimer(milliseconds, resolve)?.unref();
+      stopListening = onAbort(closing, resolve);
+    });
+    clock.clearTimeout(timer);
+    stopListening?.();
+    return !closing.aborted;
+  };
+  const facts = { pool: pool.idOrName };
+  const search = async () => {
+    await pause(SEARCH_INTERVAL);
+    await releaseFound(ticket, {
+      timeLeft,
+      send: (message, timeout) => held.send(message, { facts, timeout }),
+      release: ({ id }) => releaseOrphan(id, ticketOf(id, request), request),
+      pause,
+    });
+  };
+  clientOf(pool).background.track(search().finally(end));
 }
 
 /** Releases a browser that no caller received, in the background. Resolves to true when it is released. Never rejects. */

@@ -1,5 +1,5 @@
 import { clock, delay } from '../shared/clock.js';
-import { duration, sentence } from '../shared/errors.js';
+import { duration, sentence, type ErrorFacts } from '../shared/errors.js';
 import { jsonOf } from '../shared/json.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
@@ -69,17 +69,12 @@ export class HeldSession {
   }
 
   /** Sends a request of the release. Never rejects. */
-  async send(request: CompleteRequest, timeout: number): Promise<Reply> {
-    const facts = this.#facts;
-    try {
-      const response = await this.#pool.client.send(request, { facts, timeout });
-      if (!isSuccess(response.status)) this.cause = serviceError(response, facts);
-      return replyOf(response);
-    } catch (error) {
-      this.cause = error;
-      if (!(error instanceof PoolConnectionError)) return { isSent: false, isFinal: true };
-      return { isSent: error.code === 'ERR_POOL_NO_RESPONSE' };
-    }
+  send(request: CompleteRequest, timeout: number): Promise<Reply> {
+    return this.#pool.send(request, {
+      facts: this.#facts,
+      timeout,
+      onFailure: (cause) => (this.cause = cause),
+    });
   }
 
   #errorOf(released: 'failed' | 'unknown', { timeout, elapsed }: { timeout: number; elapsed: number }) {
@@ -126,6 +121,8 @@ export class HeldSessions {
   /** Those that stay leased when the process ends. */
   readonly #kept = new Set<HeldSession>();
   readonly #open = new Set<OpenAcquire>();
+  /** Searches for the browsers of lost responses. */
+  readonly #searches = new Set<HelpedLease>();
   readonly #helper: ReleaseHelper;
   #unregister: (() => void) | undefined;
   #renewal: NodeJS.Timeout | undefined;
@@ -170,6 +167,42 @@ export class HeldSessions {
     };
   }
 
+  /**
+   * Adds the search for the browser of a lost response, which another process continues if this one ends. The returned function
+   * ends it. Undefined if there are too many: they would burden a service that has an outage.
+   */
+  searching(search: SearchTicket, request: HelpRequest): (() => void) | undefined {
+    if (this.#searches.size >= MOST_SEARCHES) return undefined;
+    const helped = this.#helper.add(search, request);
+    this.#searches.add(helped);
+    this.#begin();
+    return () => {
+      helped.remove();
+      this.#searches.delete(helped);
+      this.#endIfIdle();
+    };
+  }
+
+  /** Sends a request of a release. Never rejects. */
+  async send(
+    request: CompleteRequest,
+    {
+      facts,
+      timeout,
+      onFailure,
+    }: { facts: ErrorFacts; timeout: number; onFailure?: (cause: unknown) => void },
+  ): Promise<Reply> {
+    try {
+      const response = await this.client.send(request, { facts, timeout });
+      if (!isSuccess(response.status)) onFailure?.(serviceError(response, facts));
+      return replyOf(response);
+    } catch (error) {
+      onFailure?.(error);
+      if (!(error instanceof PoolConnectionError)) return { isSent: false, isFinal: true };
+      return { isSent: error.code === 'ERR_POOL_NO_RESPONSE' };
+    }
+  }
+
   remove(session: HeldSession): void {
     this.#held.delete(session);
     this.#kept.delete(session);
@@ -177,7 +210,7 @@ export class HeldSessions {
   }
 
   get #isIdle(): boolean {
-    return this.#held.size + this.#open.size === 0;
+    return this.#held.size + this.#open.size + this.#searches.size === 0;
   }
 
   #begin(): void {
@@ -230,6 +263,8 @@ export class HeldSessions {
   }
 }
 
+/** Most searches at the same time. */
+const MOST_SEARCHES = 10;
 const POLL_INTERVAL = 10;
 /** Milliseconds after which a token of unknown lifetime is renewed. */
 const TOKEN_INTERVAL = 60_000;

@@ -27,7 +27,7 @@ export async function endCalls(pool: PoolWithInternals): Promise<void> {
 }
 
 /** Aborts when the pool is closed. */
-function closingOf(pool: PoolWithInternals): AbortController {
+export function closingOf(pool: PoolWithInternals): AbortController {
   const closing = pools.get(pool) ?? new AbortController();
   pools.set(pool, closing);
   return closing;

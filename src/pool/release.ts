@@ -183,7 +183,14 @@ export interface SearchPlan extends Pick<ReleasePlan, 'send'> {
   /** Releases what was found. */
   readonly release: (ticket: ReleaseTicket) => Promise<unknown>;
   /** Called when a search worked, and found nothing yet. */
-  readonly onNothing: () => void;
+  readonly onNothing?: () => void;
+  /** Waits before the next search. Resolves to false if that is the last one. */
+  readonly pause?: (milliseconds: number) => Promise<boolean>;
+}
+
+async function pauseFully(milliseconds: number): Promise<boolean> {
+  await delay(milliseconds);
+  return true;
 }
 
 /**
@@ -193,9 +200,10 @@ export interface SearchPlan extends Pick<ReleasePlan, 'send'> {
  */
 export async function releaseFound(
   { search, found, ...where }: SearchTicket,
-  { timeLeft, send, release, onNothing }: SearchPlan,
+  { timeLeft, send, release, onNothing, pause = pauseFully }: SearchPlan,
 ): Promise<void> {
   let lastTime: number | undefined;
+  let goesOn = true;
   for (let searches = 1; ; searches++) {
     const isLast = timeLeft() <= 0;
     if (isLast) lastTime ??= clock.now();
@@ -209,12 +217,12 @@ export async function releaseFound(
       await Promise.all(tickets.map((ticket) => release(ticket)));
       return;
     }
-    if (hasWorked) onNothing();
-    if (isFinal || (hasWorked && isLast)) return;
+    if (hasWorked) onNothing?.();
+    if (isFinal || !goesOn || (hasWorked && isLast)) return;
     // The service has no search, or refuses it.
     if (status !== undefined && !hasWorked && isFinal === undefined && isRefused(status)) return;
     if (lastTime !== undefined && clock.now() - lastTime > LATEST_SEARCH) return;
-    await delay(
+    goesOn = await pause(
       Math.min(
         asked || backoff(SEARCH_PAUSE, searches),
         isLast ? Number.POSITIVE_INFINITY : Math.max(timeLeft(), 1),

@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { AcquireTimeoutError, BrowserPool, runOf, withPooledBrowser } from '../../src/index.js';
 import { kernel } from '../../src/services.js';
@@ -143,6 +144,33 @@ describe('a request with an unknown outcome', () => {
     expect(played.service.released).toEqual(['lost-1', 'lost-2', 'session-1']);
     expect(played.told('grant-orphaned')).toMatchObject([{ sessionId: 'lost-1' }, { sessionId: 'lost-2' }]);
     expect(played.told('outcome-unknown')).toEqual([]);
+  });
+
+  it('is searched for while the service can still lease its browser, which is released', async () => {
+    await using played = await PlayedLease.start();
+    played.service.script('search', found(), found(), found(), found('late'));
+    played.service.script('acquire', reset, { status: 200, json: played.session() });
+    await using pool = new BrowserPool('test', { ...played.service.options, service: kernel });
+    const { run } = await played.run(undefined, { replays: 'off' }, pool);
+    expect(run).toMatchObject({ value: 'value', acquireAttempts: 2, unknownAcquires: 1 });
+    expect(played.told('outcome-unknown')).toHaveLength(1);
+    await expect.poll(() => played.service.released).toEqual(['session-1', 'late']);
+    expect(played.told('grant-orphaned')).toMatchObject([{ sessionId: 'late' }]);
+    await sleep(100);
+    expect(played.service.of('search')).toHaveLength(4);
+  });
+
+  it('is searched for once more when the pool is closed', async () => {
+    await using played = await PlayedLease.start();
+    let isClosing = false;
+    played.service.script('search', (...request) => found(...(isClosing ? ['late'] : []))(...request));
+    played.service.script('acquire', reset, { status: 401 });
+    const pool = new BrowserPool('test', { ...played.service.options, service: kernel });
+    const { run } = await played.run(undefined, {}, pool);
+    expect(run).toMatchObject({ unknownAcquires: 1 });
+    isClosing = true;
+    await pool.close();
+    expect(played.service.released).toEqual(['late']);
   });
 });
 
