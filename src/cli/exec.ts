@@ -219,8 +219,14 @@ async function variablesOf(grant: Grant, trust: Trust): Promise<NodeJS.ProcessEn
     BROWSER_POOL_SESSION_ID: grant.id,
     BROWSER_POOL_CDP_WS_URL: await urlFor('cdp', grant.cdpUrl),
     BROWSER_POOL_WEBDRIVER_WS_URL: await urlFor('bidi', grant.bidiUrl),
-    BROWSER_POOL_LIVE_VIEW_URL: grant.liveViewUrl,
+    BROWSER_POOL_LIVE_VIEW_URL: webPage(grant.liveViewUrl),
   };
+}
+
+/** The command may open it: a file or a program of this machine is no live view. */
+function webPage(address = ''): string | undefined {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
 }
 
 /** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */

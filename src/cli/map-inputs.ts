@@ -74,12 +74,15 @@ async function* checkedLines(stream: Readable, check: CheckInput): AsyncGenerato
 /** Reads UTF-8, and UTF-16 with a byte order mark, as programs of Windows write it. */
 async function* linesOf(stream: Readable): AsyncGenerator<string, void, undefined> {
   let decoder: TextDecoder | undefined;
-  let rest = '';
+  let rest: string[] = [];
   let number = 1;
   for await (const { bytes, isLast } of byteLinesOf(stream)) {
     decoder ??= new TextDecoder(encodingOf(bytes), { fatal: true });
-    const lines = (rest + decode(decoder, bytes, { isLast, number })).split('\n');
-    rest = isLast ? '' : lines.pop()!;
+    const [first = '', ...others] = decode(decoder, bytes, { isLast, number }).split('\n');
+    rest.push(first);
+    if (others.length === 0 && !isLast) continue;
+    const lines = [rest.join(''), ...others];
+    rest = isLast ? [] : [lines.pop()!];
     number += lines.length;
     for (const line of lines) if (line.trim() !== '') yield line.trim();
   }
@@ -127,6 +130,10 @@ function decode(
   );
 }
 
+function shown(input: unknown): string {
+  return typeof input === 'string' ? input : JSON.stringify(input);
+}
+
 /**
  * Reads which inputs the earlier jobs of a checkpoint had, to refuse other inputs. More inputs at the end are allowed.
  * With `--force`, one index may have had several inputs.
@@ -135,12 +142,12 @@ export async function readInputCheck(checkpoint: string): Promise<CheckInput> {
   const known = new Map<number, unknown>();
   const others = new Set<string>();
   for await (const { index, input } of readRecords(checkpoint)) {
-    if (known.has(index) && known.get(index) !== input) others.add(`${index} ${String(input)}`);
+    if (known.has(index) && known.get(index) !== input) others.add(`${index} ${shown(input)}`);
     else known.set(index, input);
   }
   return (input, index) => {
     if (!known.has(index) || known.get(index) === input || others.has(`${index} ${input}`)) return;
-    const [now, before] = [input, String(known.get(index))].map((text) => excerpt(text, 100));
+    const [now, before] = [input, shown(known.get(index))].map((text) => excerpt(text, 100));
     throw new CliError(
       `These are not the inputs of ${checkpoint}: input ${index + 1} is ${now}, and was ${before}. Use the same inputs ` +
         '(more at the end are fine), or add --force to run all inputs that have no result.',

@@ -104,7 +104,7 @@ function toRow(cells: readonly unknown[]): string {
 const CONTROL = /[\0-\x08\v\f\x0E-\x1F\x7F-\x9F]/g;
 
 /** What a spreadsheet takes for a formula, which can run programs and send cells. Texts come from web pages. */
-const FORMULA = /^[=+\-@\t\r]/;
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 
 function toCell(value: unknown): string {
   if (value === undefined || value === null) return '';

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { clock, delay } from '../shared/clock.js';
 import { jsonOf, isRecord } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
+import { excerpt } from '../shared/redact.js';
 
 /** How often a job touches its lock, in ms. */
 const BEAT = 1000;
@@ -12,6 +13,9 @@ const SILENCE = 10_000;
 /** The same for a lock without a holder. A job that lives writes its name at once. */
 const SILENCE_OF_NOBODY = 3 * BEAT;
 const POLL = 250;
+
+/** Longest name of a host in a message, in characters. */
+const LONGEST_HOST = 100;
 
 /** The process that holds a lock. */
 interface Holder {
@@ -186,7 +190,9 @@ function cannotLock(path: string, cause: unknown): CheckpointError {
 }
 
 function inUse(path: string, holder: Holder | undefined): CheckpointError {
-  const who = holder ? `process ${holder.pid} on ${holder.host}` : 'another job';
+  const who = holder
+    ? `process ${holder.pid} on ${excerpt(String(holder.host), LONGEST_HOST)}`
+    : 'another job';
   return new CheckpointError(
     `The checkpoint ${path} is in use by ${who}. Two jobs in one file would lose outcomes: wait for the other one, or ` +
       `use another file. If that process no longer runs, delete ${path}.lock.`,

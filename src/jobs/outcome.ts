@@ -5,7 +5,7 @@ import type { BrowserSession } from '../services/kernel.js';
 import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { isRecord, propertyOf } from '../shared/json.js';
 import { TaskResultError } from '../shared/lease-errors.js';
-import { shortened } from '../shared/redact.js';
+import { excerpt, shortened } from '../shared/redact.js';
 
 interface OutcomeFacts<Input, Session extends object> {
   /** Position of the input among all inputs, from 0. */
@@ -132,13 +132,15 @@ export function recordOf(outcome: Outcome<unknown, unknown, object>): OutcomeRec
     : { status: 'rejected', ...facts, reason: recordReason(outcome.reason) };
 }
 
-/** Longest message that is stored, in characters. */
+/** Longest message, name and code that are stored, in characters. */
 const LONGEST_MESSAGE = 10_000;
+const LONGEST_NAME = 200;
 
 /** Converts what a task threw for storage, without secrets and colors. A task may throw any value, also one that can't be read. */
 export function recordReason(reason: unknown): RecordedReason {
-  const name = textOf(reason, 'name');
-  const code = textOf(reason, 'code');
+  // A page chooses the name of its errors.
+  const name = excerpt(textOf(reason, 'name') ?? '', LONGEST_NAME);
+  const code = excerpt(textOf(reason, 'code') ?? '', LONGEST_NAME);
   const message = textOf(reason, 'message');
   const facts = { ...(name && { name }), ...(code && { code }) };
   if (message !== undefined)

@@ -1,7 +1,10 @@
 import { chromium, type Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { BrowserLostError, runOf, type BrowserSession } from '../../src/index.js';
+import { BrowserLostError, BrowserPool, runOf, type BrowserSession } from '../../src/index.js';
+import { kernel } from '../../src/services.js';
+import { CdpRelay } from '../support/cdp-relay.js';
 import { DRIVERS } from '../support/drivers.js';
+import { ForwardProxy } from '../support/forward-proxy.js';
 import { look, pagesOf, titled, useLocalPool } from '../support/local.js';
 
 const used = useLocalPool();
@@ -50,6 +53,23 @@ describe.each(DRIVERS)('$name', ({ run }) => {
     }
     expect(runOf(mine)).toMatchObject({ released: 'reused', replayStatus: 'none', acquireAttempts: 1 });
     expect(runOf(mine)?.session?.session_id).toBeTypeOf('string');
+  });
+
+  it('explains a refused localhost of a browser on another machine, which exposeNetwork can reach', async () => {
+    const { baseUrl, token } = used.local;
+    await using relay = await CdpRelay.start((path) => decodeURIComponent(path.slice(1)));
+    const hosts = { '127.0.0.1': new URL(baseUrl).port, 'browser.test': relay.port };
+    await using proxy = await ForwardProxy.start({ hosts });
+    const far = (url = '') => `ws://browser.test/${encodeURIComponent(url)}`;
+    const grant: typeof kernel.grant = (...args) => {
+      const granted = kernel.grant(...args);
+      return { ...granted, cdpUrl: far(granted.cdpUrl), bidiUrl: far(granted.bidiUrl) };
+    };
+    const service = { ...kernel, grant };
+    await using pool = new BrowserPool('test', { service, baseUrl, token, proxy: proxy.url, insecure: true });
+    const failing = run(pool, ({ page }) => page.goto('http://localhost:2/'));
+    await expect(failing).rejects.toThrow(/REFUSED[^]* another machine.* set exposeNetwork: 'localhost:2'/);
+    expect(proxy.requested.length).toBeGreaterThan(0);
   });
 
   it('calls a callback that closes its browser once, and counts the browser as lost', async () => {

@@ -251,6 +251,11 @@ describe('exec, at a service with a script,', () => {
     expect(shown).toContain(`BROWSER_POOL_CDP_WS_URL=ws://127.0.0.1:1/cdp?jwt=${JWT}\n`);
     expect(shown).not.toContain('outer');
     lend({ browser_live_view_url: 'https://live.test' });
-    expect(await variables()).toContain('BROWSER_POOL_LIVE_VIEW_URL=https://live.test\n');
+    expect(await variables()).toContain('BROWSER_POOL_LIVE_VIEW_URL=https://live.test/\n');
+    // The command may open it.
+    for (const browser_live_view_url of ['file:///etc/passwd', 'javascript:alert()', 'https://a\0']) {
+      lend({ browser_live_view_url });
+      expect(await variables()).not.toContain('LIVE_VIEW_URL');
+    }
   });
 });

@@ -59,6 +59,13 @@ it.each(ENCODED)('a list in %s is read, as a file and from stdin', async (_encod
   expect(await readStdin(bytes)).toEqual(LINES);
 });
 
+it('a line is read in linear time, also if each of its characters has a byte like a line feed', async () => {
+  const path = join(folder, 'list.txt');
+  await writeFile(path, utf16(`\uFEFF${'\u0A41'.repeat(300_000)}\nb`));
+  using inputs = await openInputs(path, SIGNAL, () => {});
+  expect((await collect(inputs.lines)).map(({ length }) => length)).toEqual([300_000, 1]);
+});
+
 it.each<[string, Buffer, string]>([
   ['Latin-1', Buffer.from('a\nb\ncaf\xe9\nd', 'latin1'), 'line 3 is not text in UTF-8'],
   ['UTF-8 that ends within a character', Buffer.from('a\nü').subarray(0, -1), 'line 2 is not text in UTF-8'],
@@ -91,6 +98,14 @@ it.each([
   else expect(checkAll).not.toThrow();
 });
 
+it('a job that continues shows an input of the file that is no text', async () => {
+  const path = join(folder, 'results.jsonl');
+  const input = { toString: 1 };
+  await writeFile(path, `${JSON.stringify({ status: 'fulfilled', index: 0, input })}\n`);
+  const check = await readInputCheck(path);
+  expect(() => check('a', 0)).toThrow('input 1 is a, and was {"toString":1}');
+});
+
 it('a text of a page is no formula in the CSV, and numbers stay numbers', async () => {
   const [checkpoint, out] = [join(folder, 'out.csv.jsonl'), join(folder, 'out.csv')];
   const value = {
@@ -102,11 +117,16 @@ it('a text of a page is no formula in the CSV, and numbers stay numbers', async 
     f: '\tx',
     g: '-1+cmd',
     h: 'a=b',
+    i: '\n=1',
+    // Some spreadsheets take these for the same signs.
+    j: '＝1+1',
   };
   await writeFile(checkpoint, `${JSON.stringify({ status: 'fulfilled', index: 0, input: '\r=1', value })}\n`);
   await writeCsv(checkpoint, out);
   const [, row] = /\r\n([^]*)\r\n$/.exec(await readFile(out, 'utf8'))!;
-  expect(row).toBe(`0,"'\r=1",fulfilled,,,"'=HYPERLINK(""x"")",'@x,-5,-5,'+49 30 1,'\tx,'-1+cmd,a=b`);
+  expect(row).toBe(
+    `0,"'\r=1",fulfilled,,,"'=HYPERLINK(""x"")",'@x,-5,-5,'+49 30 1,'\tx,'-1+cmd,a=b,"'\n=1",'＝1+1`,
+  );
 });
 
 it.runIf(existsSync('/dev/full'))('an error of a full disk names the file', async () => {

@@ -152,6 +152,15 @@ it('contains no colors and no control characters of an error or a value', async 
   ]);
 });
 
+it('stores a name and a code of bounded length, which a page can choose', async ({ bench }) => {
+  const fails = () => {
+    throw Object.assign(new Error('failed'), { name: 'N'.repeat(1e6), code: 'C'.repeat(1e6) });
+  };
+  await bench.run(['a'], fails, { checkpoint: path });
+  const { length } = await readFile(path, 'utf8');
+  expect(length).toBeLessThan(1000);
+});
+
 it('removes an incomplete line that a killed job left, and runs its input again', async ({ bench }) => {
   await run(bench, ['ä', 'b']);
   await writeFile(path, (await readFile(path)).subarray(0, -5));
@@ -271,6 +280,11 @@ describe('a lock that another job has left', () => {
 
   it.for<[string, object | string, string]>([
     ['a process of another machine', { pid: 1, host: 'elsewhere', token: 'x' }, 'process 1 on elsewhere'],
+    [
+      'a process with a name of its own choice',
+      { pid: 1, host: '\u001B[2Jelse\nwhere', token: 'x' },
+      String.raw`process 1 on \u001b[2Jelse where`,
+    ],
     ['nobody', '', 'another job'],
   ])('of %s is respected while it is touched', async ([, holder, who], { bench }) => {
     await lockWith(holder);

@@ -1,8 +1,8 @@
 import { isLoopback } from '../../shared/urls.js';
 import { ExposedHosts } from './exposed-hosts.js';
 
-/** How both libraries report that nothing listens at the URL of a navigation. */
-const REFUSED = /net::ERR_CONNECTION_REFUSED(?: at (\S+))?/;
+/** How both libraries report that nothing listens at the URL of a navigation. Over WebDriver BiDi, a stack precedes the URL. */
+const REFUSED = /net::ERR_CONNECTION_REFUSED(?: at (\S+)|[^]*? at (\w+:\/\/\S+)$)/;
 const HINT = 'The leased browser runs on another machine, where this address means that machine.';
 
 /**
@@ -17,12 +17,13 @@ export function explainRefusal(
   exposed?: string,
 ): void {
   if (!isElsewhere || !(error instanceof Error) || error.message.includes(HINT)) return;
-  const [refused, address = ''] = REFUSED.exec(error.message) ?? [];
-  if (refused === undefined || !URL.canParse(address)) return;
-  const { hostname, host } = new URL(address);
+  const [refused, address, last] = REFUSED.exec(error.message) ?? [];
+  const url = address ?? last ?? '';
+  if (refused === undefined || !URL.canParse(url)) return;
+  const { hostname, host } = new URL(url);
   if (!isLoopback(hostname) && !hostname.endsWith('.localhost')) return;
   const explained = `${refused}. ${HINT} To reach a server of your machine, set exposeNetwork: '${host}'.`;
-  if (exposed !== undefined && new ExposedHosts(exposed).read(address, 'request') !== undefined) return;
+  if (exposed !== undefined && new ExposedHosts(exposed).read(url, 'request') !== undefined) return;
   const { stack } = error;
   error.message = error.message.replace(refused, () => explained);
   if (stack !== undefined && !stack.includes(HINT)) error.stack = stack.replace(refused, () => explained);
