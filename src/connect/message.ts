@@ -168,7 +168,79 @@ const EVENTS_OF_LIBRARIES = {
   'Network.webSocketClosed': ofRequest,
 };
 
-const CHECKED: Readonly<Record<string, v.GenericSchema>> = { ...EVENTS, ...EVENTS_OF_LIBRARIES };
+const ofContext = v.looseObject({ context: text });
+const ofNavigation = v.looseObject({
+  context: text,
+  url: text,
+  navigation: v.nullish(text),
+  timestamp: may(v.number()),
+});
+const networkHeaders = v.array(v.looseObject({ name: text }));
+const ofNetworkRequest = v.looseObject({
+  context: v.nullish(text),
+  redirectCount: v.number(),
+  request: v.looseObject({ request: text, url: text, method: text, headers: networkHeaders }),
+});
+const ofNetworkResponse = v.looseObject({
+  ...ofNetworkRequest.entries,
+  response: v.looseObject({ url: text, status: v.number(), headers: networkHeaders }),
+});
+const sourceOfScript = v.looseObject({ realm: text, context: v.nullish(text) });
+
+/** The same for the events of WebDriver BiDi. */
+const BIDI_EVENTS_OF_LIBRARIES = {
+  'browsingContext.contextCreated': v.looseObject({
+    context: text,
+    url: text,
+    userContext: may(text),
+    parent: v.nullish(text),
+    children: v.nullish(v.array(v.unknown())),
+  }),
+  'browsingContext.contextDestroyed': ofContext,
+  'browsingContext.historyUpdated': v.looseObject({ context: text, url: text }),
+  'browsingContext.navigationStarted': ofNavigation,
+  'browsingContext.navigationCommitted': ofNavigation,
+  'browsingContext.fragmentNavigated': ofNavigation,
+  'browsingContext.navigationFailed': ofNavigation,
+  'browsingContext.navigationAborted': ofNavigation,
+  'browsingContext.domContentLoaded': ofNavigation,
+  'browsingContext.load': ofNavigation,
+  'browsingContext.userPromptOpened': v.looseObject({ context: text, type: text, message: text }),
+  'browsingContext.userPromptClosed': ofContext,
+  'input.fileDialogOpened': ofContext,
+  'log.entryAdded': v.pipe(
+    v.looseObject({
+      type: text,
+      level: text,
+      text: v.nullable(text),
+      source: sourceOfScript,
+      args: v.nullish(remoteObjects),
+      stackTrace: v.nullish(stackTrace),
+    }),
+    v.check(({ type, args }) => type !== 'console' || Array.isArray(args)),
+  ),
+  'network.authRequired': ofNetworkRequest,
+  'network.beforeRequestSent': ofNetworkRequest,
+  'network.fetchError': v.looseObject({ ...ofNetworkRequest.entries, errorText: text }),
+  'network.responseCompleted': ofNetworkResponse,
+  'network.responseStarted': ofNetworkResponse,
+  'script.message': v.looseObject({
+    channel: text,
+    data: v.looseObject({ type: text }),
+    source: sourceOfScript,
+  }),
+  'script.realmCreated': v.pipe(
+    v.looseObject({ realm: text, origin: text, type: text, owners: may(v.array(text)) }),
+    v.check(({ type, owners }) => type !== 'dedicated-worker' || owners !== undefined),
+  ),
+  'script.realmDestroyed': v.looseObject({ realm: text }),
+};
+
+const CHECKED: Readonly<Record<string, v.GenericSchema>> = {
+  ...EVENTS,
+  ...EVENTS_OF_LIBRARIES,
+  ...BIDI_EVENTS_OF_LIBRARIES,
+};
 
 /** The results of commands that this library reads. */
 const RESULTS = {

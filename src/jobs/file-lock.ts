@@ -148,7 +148,9 @@ async function see(lock: string): Promise<SeenLock | undefined> {
 
 function holderIn({ text = '' }: SeenLock): Holder | undefined {
   const holder = jsonOf(text);
-  return isRecord(holder) && typeof holder['pid'] === 'number' ? (holder as unknown as Holder) : undefined;
+  const isHolder =
+    isRecord(holder) && typeof holder['pid'] === 'number' && typeof holder['host'] === 'string';
+  return isHolder ? (holder as unknown as Holder) : undefined;
 }
 
 /** Resolves to undefined if this process can't find out, such as for a process of another machine. */
@@ -190,9 +192,7 @@ function cannotLock(path: string, cause: unknown): CheckpointError {
 }
 
 function inUse(path: string, holder: Holder | undefined): CheckpointError {
-  const who = holder
-    ? `process ${holder.pid} on ${excerpt(String(holder.host), LONGEST_HOST)}`
-    : 'another job';
+  const who = holder ? `process ${holder.pid} on ${excerpt(holder.host, LONGEST_HOST)}` : 'another job';
   return new CheckpointError(
     `The checkpoint ${path} is in use by ${who}. Two jobs in one file would lose outcomes: wait for the other one, or ` +
       `use another file. If that process no longer runs, delete ${path}.lock.`,

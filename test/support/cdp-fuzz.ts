@@ -19,18 +19,18 @@ const ENCODED = Buffer.from(CANARY).toString('base64').slice(0, 30);
 /** The first command of a callback: the connect is over, and changes begin. */
 const BEGIN = 'the changes begin';
 /** Leases at the same time. */
-const SIDE_BY_SIDE = 3;
+const SIDE_BY_SIDE = 4;
 /** Changed messages of one lease: after that, its browser seldom still answers. */
-const CHANGES = 150;
+const CHANGES = 400;
 /** Part of the messages to which others are added, before and after the callback has begun. Most connects must succeed. */
-const PART = { before: 0.002, after: 0.5 };
+const PART = { before: 0.002, after: 0.25 };
 /** One message of this many is replaced or delayed. */
 const REPLACED = 500;
 /** Messages of a connection that are remembered, to send them again. */
 const REMEMBERED = 50;
 /** Time for a call, and for a callback, in ms. */
 const CALL_TIMEOUT = 400;
-const CALLBACK_TIME = 5000;
+const CALLBACK_TIME = 4000;
 /** Calls without an answer after which a callback opens another page, or returns. */
 const MOST_UNANSWERED = 3;
 
@@ -121,7 +121,8 @@ export class Fuzzer {
   /** An event that this library, or a library above it, reads. */
   #invented(): string {
     const [method, all] = this.#random.pick(this.#events)(this);
-    const params = this.#random.chance(0.05) ? null : this.fields(all);
+    // It ends the connection.
+    const params = this.#random.chance(0.002) ? null : this.fields(all);
     const isOfSession = this.#sessions.length > 0 && this.#random.chance(0.5);
     return JSON.stringify({
       ...(this.#isBidi && { type: 'event' }),
@@ -219,7 +220,7 @@ export interface FuzzRow {
   readonly driver: (typeof DRIVERS)[number];
   messages: number;
   leases: number;
-  /** Calls of the callbacks, and those that were answered: otherwise the fuzz would test little. */
+  /** Calls of the callbacks, and those that succeeded in time: otherwise the fuzz would test little. */
   calls: number;
   answered: number;
   /** How the runs ended: the number of each name of an error, or of a success. */
@@ -362,7 +363,11 @@ export async function fuzz({ messages, seed, time, onFinding, onStart }: FuzzPla
       };
     };
     const { baseUrl, token } = local;
-    return { row, pool: new BrowserPool('test', { service: { ...kernel, grant }, baseUrl, token }) };
+    return {
+      row,
+      running: 0,
+      pool: new BrowserPool('test', { service: { ...kernel, grant }, baseUrl, token }),
+    };
   };
   const entries = rows.map(poolOf);
   const stopListening = listenToRejections(report);
@@ -371,8 +376,11 @@ export async function fuzz({ messages, seed, time, onFinding, onStart }: FuzzPla
   let runs = 0;
   const lane = async () => {
     while (!isOver()) {
-      // The driver with the fewest changes so far.
-      const { row, pool } = entries.toSorted((one, other) => one.row.messages - other.row.messages)[0]!;
+      // The driver with the fewest changes.
+      const expected = ({ row, running }: (typeof entries)[number]) => row.messages + running * CHANGES;
+      const entry = entries.toSorted((one, other) => expected(one) - expected(other))[0]!;
+      const { row, pool } = entry;
+      entry.running++;
       const number = ++runs;
       const options = {
         acquireTimeout: 60_000,
@@ -381,17 +389,24 @@ export async function fuzz({ messages, seed, time, onFinding, onStart }: FuzzPla
         releaseTimeout: 30_000,
         exposeNetwork: app.host,
         downloads: join(folder, `downloads-${number}`),
-        artifacts: { folder: join(folder, `artifacts-${number}`), on: 'always' as const },
+        // A screenshot of a page that does not answer takes 10 s.
+        artifacts: {
+          folder: join(folder, `artifacts-${number}`),
+          on: 'always',
+          screenshot: number % 5 === 0,
+        } as const,
       };
       const end = await runOnce(row, pool, options, app.host).then(
         () => 'returned',
         (error: unknown) => {
           if (!isPooledBrowserError(error) || error.name === 'AcquireTimeoutError')
             report('wrong error', error instanceof Error ? String(error.stack) : String(error));
-          return error instanceof Error ? error.name : 'no error';
+          const { name = 'no error', reason = '' } = Object(error) as { name?: string; reason?: string };
+          return `${name} ${reason}`.trim();
         },
       );
       row.ends[end] = (row.ends[end] ?? 0) + 1;
+      entry.running--;
     }
   };
   try {
@@ -422,7 +437,7 @@ async function runOnce(
       row.calls++;
       const settled = work().then(
         () => true,
-        () => true,
+        () => false,
       );
       const isAnswered = await Promise.race([settled, sleep(CALL_TIMEOUT, false)]);
       row.answered += Number(isAnswered);
