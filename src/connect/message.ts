@@ -323,7 +323,8 @@ export function readMessage(data: string | Frame): Message {
 
 /** Which command, response or event a message is. */
 export interface Envelope extends Pick<Message, 'id' | 'method' | 'sessionId'> {
-  /** The session that has ended. */
+  /** The session that has begun, or ended. */
+  readonly attached?: string | undefined;
   readonly detached?: string | undefined;
   /** A response for a session that the browser no longer has. Chromium omits the id of the session. */
   readonly isOfNoSession?: boolean;
@@ -355,12 +356,16 @@ export function readEnvelope(data: string | Frame): Envelope | undefined {
   // WebDriver BiDi has types of messages, and errors without an id.
   if (type === 'event' && (method === undefined || params === undefined)) return undefined;
   if (id === undefined && method === undefined && (type !== 'error' || error === undefined)) return undefined;
-  const ended = method === 'Target.detachedFromTarget' ? params?.['sessionId'] : undefined;
+  const sessionIn = (event: EventName) => {
+    const named = method === event ? params?.['sessionId'] : undefined;
+    return typeof named === 'string' ? named : undefined;
+  };
   return {
     id,
     method,
     sessionId,
-    detached: typeof ended === 'string' ? ended : undefined,
+    attached: sessionIn('Target.attachedToTarget'),
+    detached: sessionIn('Target.detachedFromTarget'),
     isOfNoSession: isRecord(error) && error['code'] === NO_SESSION,
     isMisfit: isChecked(method) && !v.is(CHECKED[method]!, params),
   };

@@ -9,10 +9,11 @@ const MOST_OPEN = 100_000;
 const OF_CALLERS =
   /^(Runtime\.(evaluate|callFunctionOn)|Page\.(navigate\w*|reload|captureScreenshot|printToPDF)|Input\.\w+|script\.(callFunction|evaluate)|browsingContext\.(navigate|reload|captureScreenshot|print)|input\.\w+)$/;
 
-/** The commands of a connection that have no response yet. */
+/** The commands of a connection that have no response yet, and its sessions. */
 export class OpenCommands {
   /** The methods, by the session and the id of their command. */
   readonly #methods = new Map<string, string>();
+  readonly #sessions = new Set<string>();
 
   /** The methods of those that calls of the caller have sent, in their order. */
   get ofCallers(): readonly string[] {
@@ -31,10 +32,20 @@ export class OpenCommands {
     this.#methods.set(keyOf(id, sessionId), String(method));
   }
 
-  /** Notes a message. Returns false for a response that no command waits for. */
-  take({ id, sessionId, detached, isOfNoSession }: Envelope): boolean {
+  /**
+   * Notes a message. Returns false for a response that no command waits for, and for the beginning of a session that has begun:
+   * a library would forget the commands of that session.
+   */
+  take({ id, sessionId, attached, detached, isOfNoSession }: Envelope): boolean {
+    if (attached !== undefined) {
+      if (this.#sessions.has(attached)) return false;
+      if (this.#sessions.size < MOST_OPEN) this.#sessions.add(attached);
+    }
     // The commands of a session that has ended have no response.
-    if (detached !== undefined) this.#remove((key) => key.endsWith(` ${detached}`));
+    if (detached !== undefined) {
+      this.#sessions.delete(detached);
+      this.#remove((key) => key.endsWith(` ${detached}`));
+    }
     if (id === undefined || this.#methods.delete(keyOf(id, sessionId))) return true;
     return isOfNoSession === true && this.#remove((key) => key.startsWith(`${id} `));
   }

@@ -110,16 +110,15 @@ async function send<S extends object>(request: GrantRequest<S>): Promise<Acquire
   const { pool, lease, signal, emit } = request;
   const client = clientOf(pool);
   const held = heldSessionsOf(pool);
-  const { service } = client;
   const facts = { pool: pool.idOrName };
-  const message = service.acquire(lease);
+  const message = client.service.acquire(lease);
   if (!message) return leaseByConnection(request);
   const timeout = lease.wait === undefined ? UNKNOWN_WAIT : lease.wait * 1000 + ACQUIRE_GRACE;
   // A process that a signal ends must not lease another browser.
   if (endTasks.ending) await endTasks.ending;
   const reportUnknown = (error: Error) => emit({ type: 'outcome-unknown', ...leaseFacts(request), error });
   let ended: (() => void) | undefined;
-  let sentAt = clock.now();
+  const sentAt = clock.now();
   const cut = new AbortController();
   const onSend = () => {
     const onLost = () => {
@@ -127,7 +126,6 @@ async function send<S extends object>(request: GrantRequest<S>): Promise<Acquire
       reportUnknown(new PoolConnectionError(LOST, 'ERR_POOL_NO_RESPONSE', facts));
     };
     const onCrash = request.onCrash === true;
-    sentAt = clock.now();
     ended ??= held.acquiring({
       search: searchTicketOf(request),
       onCrash,
@@ -149,13 +147,11 @@ async function send<S extends object>(request: GrantRequest<S>): Promise<Acquire
     return readGrant(response, request);
   } catch (error) {
     if (error === signal?.reason) throw error;
-    const outcome = outcomeOf(error as Error, service, response);
+    const outcome = outcomeOf(error as Error, client.service, response);
     if (outcome.kind !== 'unknown') return outcome;
-    // The search found the browser, which is released now.
-    if (await releaseLost(request)) return { ...outcome, kind: 'unavailable' };
-    reportUnknown(outcome.error);
-    keepSearching(request, sentAt);
-    return outcome;
+    const isReleased = await releaseLost(request, sentAt);
+    if (!isReleased) reportUnknown(outcome.error);
+    return isReleased ? { ...outcome, kind: 'unavailable' } : outcome;
   } finally {
     ended?.();
   }
@@ -299,8 +295,17 @@ function searchTicketOf(request: GrantRequest): SearchTicket | undefined {
   return { search: client.complete(message), ...where, found };
 }
 
-/** Searches for the browser of a lost response, and releases it. Resolves to true if there was one, and it is released. */
-async function releaseLost(request: GrantRequest): Promise<boolean> {
+/**
+ * Searches for the browser of a lost response, and releases it. Resolves to true if there was one, and it is released. Otherwise,
+ * the search goes on in the background.
+ */
+async function releaseLost(request: GrantRequest, sentAt: number): Promise<boolean> {
+  const isReleased = await releaseLostNow(request);
+  if (!isReleased) keepSearching(request, sentAt);
+  return isReleased;
+}
+
+async function releaseLostNow(request: GrantRequest): Promise<boolean> {
   const client = clientOf(request.pool);
   const ticket = searchTicketOf(request);
   if (!ticket) return false;

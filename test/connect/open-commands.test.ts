@@ -74,6 +74,16 @@ it.each([
   expect(take(commands, { id: 1, result: {}, sessionId: 'S' })).toBe(false);
 });
 
+it('a session begins once, until it has ended: a library would forget its commands', () => {
+  const commands = open({ id: 1, method: 'Page.navigate', sessionId: 'S' });
+  const attached = { method: 'Target.attachedToTarget', params: { sessionId: 'S', targetInfo: {} } };
+  expect(take(commands, attached)).toBe(true);
+  expect(take(commands, attached)).toBe(false);
+  expect(take(commands, { id: 1, result: {}, sessionId: 'S' })).toBe(true);
+  expect(take(commands, { method: 'Target.detachedFromTarget', params: { sessionId: 'S' } })).toBe(true);
+  expect(take(commands, attached)).toBe(true);
+});
+
 it('names no command that a library sends by itself', () =>
   expect(open({ id: 2, method: 'Runtime.releaseObject' }).ofCallers).toStrictEqual([]));
 

@@ -43,7 +43,7 @@ const BREAKS: readonly Break[] = [
   broken(
     'a lost lease is searched for',
     'pool/grant.ts',
-    ['if (await releaseLost(request))', 'if (!request)'],
+    ['const isReleased = await releaseLost(request, sentAt);', 'const isReleased = !request;'],
     'services/own-service',
   ),
   broken(
