@@ -4,14 +4,13 @@ import type { Grant } from '../services/browser-service.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import type { RunSummary } from '../calls/run.js';
-import { ABOUT_TOKEN, addLeaseOptions, type LeaseCommandOptions } from './options.js';
+import { ABOUT_TOKEN, addLeaseOptions, addPoolArgument, type LeaseCommandOptions } from './options.js';
 import { openPool } from './service.js';
 import { formatTable, note, printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addLeaseOptions(command)
+  addPoolArgument(addLeaseOptions(command))
     .description('Leases a browser, prints its addresses, and releases it at Ctrl-C.')
-    .argument('<pool>', 'id or name of the pool')
     .option('--until-eof', 'release the browser also when stdin ends: when the parent program is gone')
     .option('--json', 'print JSON, one line per event')
     .addHelpText('after', HELP)

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { ConnectError, AcquireTimeoutError } from '../shared/lease-errors.js';
 import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.js';
+import { environment } from '../shared/environment.js';
 import type { Case, Check, Result } from './doctor-checks.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -11,7 +12,11 @@ import { paintFor, printJson, type Paint } from './terminal.js';
 export function define(command: Command, { signal }: Interruption): void {
   addServiceOption(command)
     .description('Checks everything that a lease needs, step by step, and prints how to correct each fault.')
-    .argument('[pool]', 'id or name of a pool to lease from; without a pool, nothing is leased')
+    .argument(
+      '[pool]',
+      'id or name of a pool to lease from (default: BROWSER_POOL); without a pool, nothing is leased',
+      environment.pool(),
+    )
     .option('--lease', 'lease one browser, once; a service without pools needs no pool')
     .addOption(timeout('--acquire-timeout <time>', 'time that each lease may wait for a browser', '15s'))
     .option('--json', 'print JSON')

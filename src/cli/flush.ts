@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
 import { askFirst } from './confirm.js';
 import type { Interruption } from './interruption.js';
-import { ABOUT_TOKEN, addServiceOption, type ServiceOptions } from './options.js';
+import { ABOUT_TOKEN, addPoolArgument, addServiceOption, type ServiceOptions } from './options.js';
 import { openPool, refuseLocal } from './service.js';
 import { printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addServiceOption(command)
+  addPoolArgument(addServiceOption(command))
     .description('Destroys the idle browsers of a pool for all its users, but no leased ones. Asks first.')
-    .argument('<pool>', 'id or name of the pool')
     .option('--yes', "don't ask; required without a terminal")
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)

@@ -10,7 +10,14 @@ import { openInputs, readInputCheck, type CheckInput } from './map-inputs.js';
 import { checkOut, checkpointOf, isUsed, writeTable, type OutOptions } from './map-out.js';
 import { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';
-import { ABOUT_TOKEN, choice, wholeNumber } from './options.js';
+import {
+  ABOUT_TOKEN,
+  addPoolAndArguments,
+  choice,
+  isScriptFirst,
+  separatePool,
+  wholeNumber,
+} from './options.js';
 import { openPool } from './service.js';
 import {
   ABOUT_REDIS,
@@ -23,11 +30,12 @@ import {
 import { printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addTaskOptions(command)
+  addPoolAndArguments(
+    addTaskOptions(command),
+    ['<script>', 'a module whose default export is the task'],
+    ['[inputs]', 'file of inputs, one per line; stdin by default, or with -'],
+  )
     .description('Runs the task of a script for each line of a file, on browsers of a pool.')
-    .argument('<pool>', 'id or name of the pool')
-    .argument('<script>', 'a module whose default export is the task')
-    .argument('[inputs]', 'file of inputs, one per line; stdin by default, or with -')
     .option('--retries <n>', 'retries of a task that failed', wholeNumber(0), 0)
     .option('--stop-after-failures <n>', 'number of failed inputs at which the job stops', wholeNumber(1))
     .option('--out <file>', 'file for the results, instead of stdout')
@@ -43,10 +51,11 @@ export function define(command: Command, { signal }: Interruption): void {
       ]),
     )
     .addHelpText('after', HELP)
-    .action(async (pool: string, script: string, inputs: string | undefined, options: object) => {
-      const command = { ...options, script, inputs } as MapCommand;
-      if (command.queue === undefined) return map(pool, command, signal);
-      return (await import('./queue-map.js')).mapByQueue(pool, command, command.queue, signal);
+    .action(async () => {
+      const [pool, script, inputs] = separatePool(command, 'script', isScriptFirst);
+      const given = { ...command.opts(), script, inputs } as MapCommand;
+      if (given.queue === undefined) return map(pool, given, signal);
+      return (await import('./queue-map.js')).mapByQueue(pool, given, given.queue, signal);
     });
 }
 

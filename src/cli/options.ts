@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { faultInHosts } from '../features/exposed-network/exposed-hosts.js';
 import type { LeaseAcquireOptions, LeaseReleaseOptions } from '../calls/options.js';
+import { environment } from '../shared/environment.js';
 
 /** Options of each command that sends requests to a service. */
 export interface ServiceOptions {
@@ -13,6 +14,57 @@ export function addServiceOption(command: Command): Command {
   return command
     .option('--service <name>', 'kernel, browserbase, steel, … (default: BROWSER_POOL_SERVICE, or kernel)')
     .option('--base-url <url>', 'address of the service, or "local" (default: BROWSER_POOL_BASE_URL)');
+}
+
+/** Adds the pool as the first argument. It may be left out where BROWSER_POOL names the pool. */
+export function addPoolArgument(command: Command): Command {
+  const pool = environment.pool();
+  return command.argument(
+    pool === undefined ? '<pool>' : '[pool]',
+    'id or name of the pool (default: BROWSER_POOL)',
+    pool,
+  );
+}
+
+/**
+ * Adds the pool and further arguments, of which the first is required. Where BROWSER_POOL names the pool, the parser requires none:
+ * only `separatePool` sees whether the first one is the pool.
+ */
+export function addPoolAndArguments(
+  command: Command,
+  ...further: readonly (readonly [name: string, description: string])[]
+): Command {
+  addPoolArgument(command);
+  for (const [name, description] of further)
+    command.argument(
+      environment.pool() === undefined ? name : name.replace('<', '[').replace('>', ']'),
+      description,
+    );
+  return command;
+}
+
+/**
+ * Returns the pool and the further arguments of a command.
+ *
+ * @param required The name of the first further argument.
+ * @param isLeftOut Whether the arguments begin without the pool. Asked only where BROWSER_POOL names it.
+ */
+export function separatePool(
+  command: Command,
+  required: string,
+  isLeftOut: (args: readonly string[]) => boolean,
+): [pool: string, first: string, ...rest: string[]] {
+  const { args } = command;
+  const pool = environment.pool();
+  const [given, first, ...rest] = pool !== undefined && isLeftOut(args) ? [pool, ...args] : args;
+  if (given === undefined || first === undefined)
+    command.error(`error: missing required argument '${required}'`, { code: 'commander.missingArgument' });
+  return [given, first, ...rest];
+}
+
+/** Whether the first argument is a script: no pool has such a name. */
+export function isScriptFirst([first = '']: readonly string[]): boolean {
+  return /\.[cm]?[jt]sx?$/i.test(first);
 }
 
 export const ABOUT_TOKEN = `

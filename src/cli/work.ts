@@ -4,7 +4,7 @@ import { workPooledBrowsers } from '../jobs/queue/work.js';
 import type { Interruption } from './interruption.js';
 import { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';
-import { ABOUT_TOKEN, timeout } from './options.js';
+import { ABOUT_TOKEN, addPoolAndArguments, isScriptFirst, separatePool, timeout } from './options.js';
 import { openPool } from './service.js';
 import {
   ABOUT_REDIS,
@@ -18,18 +18,17 @@ import {
 import { counted } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addTaskOptions(command)
+  addPoolAndArguments(addTaskOptions(command), ['<script>', 'a module whose default export is the task'])
     .description('Runs the task of a script for the inputs of a queue, until it is stopped.')
-    .argument('<pool>', 'id or name of the pool')
-    .argument('<script>', 'a module whose default export is the task')
     .requiredOption('--queue <name>', 'the queue of "pooled-browser map --queue"')
     .addOption(
       timeout('--idle-timeout <time>', 'time without inputs after which a browser is released', '5s'),
     )
     .addHelpText('after', HELP)
-    .action(async (pool: string, script: string, options: object) =>
-      work(pool, { ...options, script } as WorkCommand, signal),
-    );
+    .action(async () => {
+      const [pool, script] = separatePool(command, 'script', isScriptFirst);
+      return work(pool, { ...command.opts(), script } as WorkCommand, signal);
+    });
 }
 
 const HELP = `

@@ -2,6 +2,8 @@
 export const environment = {
   /** Address of the service, such as `https://pool.example.com/v1`. */
   baseUrl: () => read('BROWSER_POOL_BASE_URL'),
+  /** Id or name of the pool, where no argument or option names one. */
+  pool: () => read('BROWSER_POOL'),
   /** Name of the service, such as `browserbase`. */
   service: () => read('BROWSER_POOL_SERVICE'),
   /** The first of these variables that is set, with its value. */
@@ -29,6 +31,23 @@ export const environment = {
     environment.firstOf(isSecure ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY']),
   /** The hosts that need no proxy. */
   noProxy: () => read('no_proxy') ?? read('NO_PROXY') ?? '',
+  /** True in a worker of Playwright Test. */
+  isTestWorker: () => read('TEST_WORKER_INDEX') !== undefined,
+  /** Identifies the run of a test runner, in the runner and in its workers. */
+  testRun: () => read(TEST_RUN),
+  /** The processes that this process starts from now on belong to this run. */
+  beginTestRun: (id: string): void => void (process.env[TEST_RUN] = id),
+  /** Sets variables that only a library reads. Returns a function that restores them. */
+  set: (variables: Readonly<Record<string, string>>): (() => void) => {
+    const before = Object.keys(variables).map((name) => [name, process.env[name]] as const);
+    Object.assign(process.env, variables);
+    return () => {
+      for (const [name, value] of before) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+    };
+  },
   /** The display of this session, of X11 or Wayland. */
   display: () => read('DISPLAY') ?? read('WAYLAND_DISPLAY'),
   /** The folders of programs. */
@@ -78,6 +97,8 @@ function packageLoaders(args: readonly string[]): string[] {
   const isOption = (arg: string) => arg.startsWith('-') && !arg.includes('=');
   return args.filter((arg, at) => isLoader(arg) || (isOption(arg) && isLoader(args[at + 1])));
 }
+
+const TEST_RUN = 'POOLED_BROWSER_TEST_RUN';
 
 function read(name: string): string | undefined {
   return process.env[name] || undefined;

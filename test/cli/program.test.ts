@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { FakeService } from '../support/fake-service.js';
 import { expectRefusal, runHere } from './support.js';
 
@@ -103,4 +103,20 @@ it.each([
 ])('explains the wrong usage %j on one line, in whole sentences', async (args, message) => {
   const { code, stderr } = await runHere(args);
   expect({ code, stderr }).toStrictEqual({ code: 2, stderr: `pooled-browser: ${message}\n` });
+});
+
+it.each([
+  [['flush', '--yes'], 'mine'],
+  [['flush', 'other', '--yes'], 'other'],
+  [['exec', '--', 'true'], 'mine'],
+  [['exec', 'other', '--', 'true'], 'other'],
+  [['exec', 'other', 'true'], 'other'],
+  [['map', 'test/cli/task.mjs', 'LICENSE'], 'mine'],
+  [['map', 'other', 'test/cli/task.mjs', 'LICENSE'], 'other'],
+])('takes the pool of %j from BROWSER_POOL, unless an argument names it', async (args, pool) => {
+  vi.stubEnv('BROWSER_POOL', 'mine');
+  await using service = await FakeService.start();
+  service.script('acquire', { status: 403 });
+  await runHere(args, service.options);
+  expect([...new Set(service.requests.map(({ path }) => path.split('/')[2]))]).toEqual([pool]);
 });
