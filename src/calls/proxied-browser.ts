@@ -9,6 +9,7 @@ import { duration } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import type { ProxyEvent } from './events.js';
 import { openLease, type PooledLease } from './open-lease.js';
+import type { ProxyEndpoint } from './proxy-endpoint.js';
 import type { CallSettings } from '../lease/options.js';
 import type { AllSettings, ProxySettings } from './options.js';
 
@@ -18,6 +19,8 @@ export interface ProxyPlan {
   readonly open: (how: HowToOpen) => Promise<Connected>;
   readonly settings: ProxySettings;
   readonly emit: (event: ProxyEvent) => void;
+  /** The further protocols of clients. */
+  readonly endpoints: readonly ProxyEndpoint[];
 }
 
 interface BrowserPlan {

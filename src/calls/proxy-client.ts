@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { join, type Channel } from '../connect/relay.js';
-import type { AnySocket } from '../connect/socket.js';
 import { onAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { loadWs } from '../shared/lazy.js';
+import type { FarEnd } from './proxy-endpoint.js';
 
 /** Maximum size of a command in bytes, as of a message of the browser. */
 const LARGEST_COMMAND = 512 * 1024 * 1024;
@@ -93,14 +93,14 @@ export function hangUp(client: WebSocket, reason: string, code = GOING_AWAY): vo
 }
 
 /**
- * Passes the messages of a client to its browser, until one side ends. A client that is blocked or suspended keeps its browser:
+ * Passes the messages of a client to the far end of its route, until one side ends. A client that is blocked or suspended keeps its browser:
  * it is on this machine, where the end of a program closes its connections.
  *
  * @returns True if the client has sent nothing for `idleTimeout` ms.
  */
 export async function serveClient(
   client: WebSocket,
-  socket: AnySocket,
+  far: FarEnd,
   { channel, over, idleTimeout }: { channel: Channel; over: AbortSignal; idleTimeout: number },
 ): Promise<boolean> {
   let isIdle = false;
@@ -117,11 +117,11 @@ export async function serveClient(
     return hangUp(client, `${what} Connect again for a new one.`);
   };
   watch();
-  join(client, socket, channel);
+  join(client, far, channel);
   client.resume();
   const stopListening = onAbort(over, () => hangUp(client, (over.reason as Error).message));
   // The browser is usually over then, with a better reason.
-  void socket.detached.then(() =>
+  void far.detached.then(() =>
     clock.setImmediate(() => hangUp(client, 'The connection to the browser ended.')),
   );
   await closed;

@@ -17,15 +17,16 @@ import type { AllSettings, ProxySettings } from './options.js';
 import { createLoopbackServer, isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { IDLE, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
+import type { ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
 import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
 
 /** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
 const PATH =
-  /^(?:\/(?!(?:json|session|devtools|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+)\/?)?$/;
+  /^(?:\/(?!(?:json|session|devtools|playwright|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+)\/?)?$/;
 
 const NO_PATH =
-  'There is no such path. Below the address, a path is /NAME, /session, /json/version, or one of these after /NAME. A name has 1 to ' +
-  '64 letters, digits, ".", "_" and "-", and is not json, session, devtools, "." or "..".';
+  'There is no such path. Below the address, a path is /NAME, /session, /json/version, one of these after /NAME, or /playwright, ' +
+  '/playwright/NAME. A name has 1 to 64 letters, digits, ".", "_" and "-", and is not json, session, devtools, playwright, "." or "..".';
 
 /** Time in ms for the last client of a name to disconnect: its end can arrive after the next client. */
 const HANDOVER = 1000;
@@ -58,6 +59,8 @@ interface Place {
   readonly page: string | undefined;
   /** The part of the path after `/json`. */
   readonly json: string | undefined;
+  /** Of a client with another protocol than the browser. */
+  readonly endpoint: ProxyEndpoint | undefined;
 }
 
 /** The HTTP server of `serveProxy`. It listens on 127.0.0.1 only. */
@@ -80,9 +83,9 @@ export class ProxyServer implements AsyncDisposable {
   static async start<Session extends object>(
     pool: BrowserPool<Session>,
     settings: AllSettings<Session> & ProxySettings,
-    emit: ProxyPlan['emit'],
+    how: Pick<ProxyPlan, 'emit' | 'endpoints'>,
   ): Promise<ProxyServer> {
-    const proxy = new ProxyServer({ pool, settings, emit, open: openFor(pool, settings) });
+    const proxy = new ProxyServer({ pool, settings, ...how, open: openFor(pool, settings) });
     await proxy.#listen();
     return proxy;
   }
@@ -94,6 +97,12 @@ export class ProxyServer implements AsyncDisposable {
 
   get url(): string {
     return `http://${this.#host}${this.#prefix}`;
+  }
+
+  /** The WebSocket URL of a further protocol; undefined if nobody can connect there. */
+  urlOf(endpoint: ProxyEndpoint): string | undefined {
+    if (endpoint.fault(this.#prefix !== '') !== undefined) return undefined;
+    return `ws://${this.#host}${this.#prefix}/${endpoint.path}`;
   }
 
   get counts() {
@@ -147,7 +156,8 @@ export class ProxyServer implements AsyncDisposable {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     try {
-      const { json, name } = this.#placeOf(request);
+      const { json, name, endpoint } = this.#placeOf(request);
+      if (endpoint) this.#expectServed(endpoint);
       if (json === undefined) throw new Refusal(426, 'This is the address of a WebSocket.');
       if (request.method !== 'GET') throw new Refusal(405, 'This path allows GET.');
       // The name of this host by which the client came here leads it here again.
@@ -171,11 +181,20 @@ export class ProxyServer implements AsyncDisposable {
     const rest = path.slice(length);
     // Some clients put the path of the address before that of webSocketDebuggerUrl, which begins with it already.
     const isTwice = length > 0 && rest.startsWith(`${this.#prefix}/`);
-    const parts = PATH.exec(isTwice ? rest.slice(length) : rest)?.groups;
-    if (!parts) throw new Refusal(404, NO_PATH);
-    const { name, bidi, page, json } = parts;
+    const own = isTwice ? rest.slice(length) : rest;
+    const endpoint = this.#plan.endpoints.find(({ path: first }) => own.split('/')[1] === first);
+    const parts = PATH.exec(endpoint ? own.slice(endpoint.path.length + 1) : own)?.groups;
+    const { name, bidi, page, json } = parts ?? {};
+    const isOfDebugging = bidi !== undefined || page !== undefined || json !== undefined;
+    if (!parts || (endpoint && isOfDebugging)) throw new Refusal(404, NO_PATH);
     const key = this.#plan.settings.share ? '' : name;
-    return { name, key, protocol: bidi === undefined ? 'cdp' : 'bidi', page, json };
+    return { name, key, protocol: bidi === undefined ? 'cdp' : 'bidi', page, json, endpoint };
+  }
+
+  /** @throws Refusal */
+  #expectServed(endpoint: ProxyEndpoint, request?: IncomingMessage): void {
+    const fault = endpoint.fault(this.#prefix !== '') ?? (request && endpoint.refuses(request));
+    if (fault) throw new Refusal(fault.status, fault.reason);
   }
 
   /** Leases a browser for a client, and only then answers. Serves the client until it has disconnected. */
@@ -192,23 +211,29 @@ export class ProxyServer implements AsyncDisposable {
       if (place.json !== undefined) throw new Refusal(404, NO_PATH);
       // Before a browser is leased.
       if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
+      if (place.endpoint) this.#expectServed(place.endpoint, request);
       this.#waiting.add(waiting);
       await this.#handover(place.key, signal);
       const browser = this.#browserOf(place);
       if (!browser.isLeased) emit({ type: 'waiting', ...named });
       await browser.serve({ protocol: place.protocol, signal }, async (socket, sessionId) => {
         const onClose = () => hangUp(client!, 'Closed.', NORMAL);
-        const opening = async () => openChannel(socket, place, onClose);
+        const opening = async () => openRoute(socket, place, { onClose, signal });
         const late = () => new Refusal(502, `The page did not respond within ${duration(connectTimeout)}.`);
-        const channel = await raceAbort(raceTimeout(connectTimeout, opening, late), signal);
-        client = await waiting.accept(request);
-        this.#waiting.delete(waiting);
-        this.#connected++;
-        emit({ type: 'connected', ...named, sessionId });
-        const isIdle = await serveClient(client, socket, { channel, over: browser.over, idleTimeout });
-        this.#connected--;
-        emit({ type: 'disconnected', ...named, sessionId, isIdle });
-        return isIdle;
+        const opened = raceTimeout(connectTimeout, opening, late);
+        const { far, channel, close } = await raceAbort(opened, signal, (route) => void route.close());
+        try {
+          client = await waiting.accept(request);
+          this.#waiting.delete(waiting);
+          this.#connected++;
+          emit({ type: 'connected', ...named, sessionId });
+          const isIdle = await serveClient(client, far, { channel, over: browser.over, idleTimeout });
+          this.#connected--;
+          emit({ type: 'disconnected', ...named, sessionId, isIdle });
+          return isIdle;
+        } finally {
+          await close();
+        }
       });
     } catch (error) {
       waiting.stop();
@@ -272,6 +297,17 @@ const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8' };
 
 const NO_SECRET =
   'The path must begin with the secret of the address. To serve without a secret: --no-secret, or secret: false.';
+
+/** Opens the way between a client and its browser. @throws Refusal */
+async function openRoute(
+  socket: AnySocket,
+  place: Place,
+  { onClose, signal }: { onClose: () => void; signal: AbortSignal },
+): Promise<ProxyRoute> {
+  const { endpoint, name } = place;
+  if (endpoint) return endpoint.open(socket, { isNamed: name !== undefined, signal });
+  return { far: socket, channel: await openChannel(socket, place, onClose), close: async () => {} };
+}
 
 async function openChannel(
   socket: AnySocket,

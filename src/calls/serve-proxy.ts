@@ -6,7 +6,10 @@ import { callListener } from '../shared/telemetry.js';
 import type { ProxyEvent } from './events.js';
 import { proxyChecks, readLeaseOptions, type ProxyOptions } from './options.js';
 
-const loadServer = lazy(() => import('./proxy-server.js'));
+const loadServer = lazy(async () => ({
+  ...(await import('./proxy-server.js')),
+  ...(await import('./playwright-endpoint/playwright-endpoint.js')),
+}));
 
 /** The address at which clients use a pool. The holder must call `close()`. */
 export interface PoolProxy extends AsyncDisposable {
@@ -15,6 +18,11 @@ export interface PoolProxy extends AsyncDisposable {
    * URL of the Chrome DevTools Protocol, and with `/session` after that the one of WebDriver BiDi.
    */
   readonly url: string;
+  /**
+   * `ws://127.0.0.1:<port>/<secret>/playwright`, for Playwright clients of the version that the current folder has:
+   * `chromium.connect(playwrightUrl)`. Undefined if the folder has no playwright-core, or one below 1.59, and with `secret: false`.
+   */
+  readonly playwrightUrl: string | undefined;
   /** Numbers of clients that use a browser or wait for one, and of browsers that are leased, with those of no client. */
   readonly counts: { readonly connected: number; readonly waiting: number; readonly leased: number };
   /**
@@ -41,8 +49,13 @@ export async function serveProxy<Session extends object = BrowserSession>(
   if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
   const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
   const resolved = resolvePool(pool);
-  const starting = loadServer().then(({ ProxyServer }) => ProxyServer.start(resolved, settings, emit));
-  return fromHere(starting);
+  const starting = async () => {
+    const { ProxyServer, PlaywrightEndpoint } = await loadServer();
+    const playwright = new PlaywrightEndpoint();
+    const server = await ProxyServer.start(resolved, settings, { emit, endpoints: [playwright] });
+    return Object.assign(server, { playwrightUrl: server.urlOf(playwright) });
+  };
+  return fromHere(starting());
 }
 
 const NAME_OF_MANY =

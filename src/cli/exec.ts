@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Protocol } from '../connect/connector.js';
 import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
@@ -13,8 +13,10 @@ import type { Interruption } from './interruption.js';
 import {
   ABOUT_TOKEN,
   addLeaseOptions,
+  addPoolAndArguments,
   exposeOption,
   leaseSettings,
+  separatePool,
   time,
   type LeaseCommandOptions,
 } from './options.js';
@@ -23,15 +25,23 @@ import { note } from './terminal.js';
 
 export function define(command: Command, interruption: Interruption): void {
   suggestSeparator(command);
-  addLeaseOptions(command)
+  addPoolAndArguments(
+    addLeaseOptions(command),
+    ['<command>', 'program to run, in any language'],
+    ['[args...]', 'arguments of the program'],
+  )
     .description('Leases a browser, runs a command with its addresses in the environment, and releases it.')
     .usage('[options] <pool> -- <command> [args...]')
-    .argument('<pool>', 'id or name of the pool')
-    .argument('<command>', 'program to run, in any language')
-    .argument('[args...]', 'arguments of the program')
     .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
     .addOption(exposeOption())
     .option('--lazy', 'lease the browser when the command connects for the first time: see below')
+    .addOption(
+      new Option('--playwright', 'a suite of Playwright Test runs on leased browsers: see below').conflicts([
+        'lazy',
+        'localEndpoint',
+        'name',
+      ]),
+    )
     .option(
       '--idle-timeout <time>',
       'with --lazy: release the browser after this time without a command',
@@ -39,14 +49,17 @@ export function define(command: Command, interruption: Interruption): void {
     )
     .option('--pass-env <name>', 'pass a variable with a secret, too: see below; can be repeated', secretName)
     .addHelpText('after', HELP)
-    .action(async (pool: string, program: string, args: string[], options: ExecOptions) => {
-      const whole = [program, ...args];
+    .action(async () => {
+      const [pool, ...whole] = separatePool(command, 'command', isSeparatorFirst);
+      const options = command.opts<ExecOptions>();
       if (options.idleTimeout !== undefined && !options.lazy)
         throw new CliError('--idle-timeout needs --lazy.', EXIT.usage);
       // A browser that its proxy cleans need not be destroyed.
-      const isCleaned = options.lazy && command.getOptionValueSource('release') === 'default';
+      const isCleaned =
+        (options.lazy || options.playwright) && command.getOptionValueSource('release') === 'default';
       const settings = isCleaned ? { ...options, release: 'auto' as const } : options;
-      const code = await (options.lazy ? execLazily : exec)(pool, whole, settings, interruption);
+      const run = options.playwright ? execSuite : options.lazy ? execLazily : exec;
+      const code = await run(pool, whole, settings, interruption);
       if (code !== EXIT.ok) throw new ExitStatus(code);
     });
 }
@@ -56,6 +69,12 @@ function secretName(name: string, earlier: readonly string[] = []): string[] {
   throw new InvalidArgumentError(
     `The command gets each variable but ${[...SECRET_VARIABLES, ...SECRET_URLS].join(', ')}.`,
   );
+}
+
+/** Whether all arguments stand behind `--`. */
+function isSeparatorFirst(args: readonly string[]): boolean {
+  const separator = process.argv.indexOf('--');
+  return separator >= 0 && process.argv.length - 1 - separator === args.length;
 }
 
 /** Without `--`, an option of the program to run looks like one of this command. */
@@ -96,6 +115,12 @@ Every page in the browser can send requests to these hosts, also pages of other 
 With --lazy, the command starts without a browser. All addresses lead to this machine, and the
 browser is leased when the command connects for the first time; the session id and the live view are
 not in the environment. Afterwards the browser is cleaned up and reused, unless --release is set.
+
+With --playwright, the command is a suite of Playwright Test, which needs no change: each worker leases
+a browser when it starts, and the browser is cleaned up when the worker ends. The command gets
+PW_TEST_CONNECT_WS_ENDPOINT, which other Playwright clients can pass to chromium.connect(); {endpoint}
+in its arguments is the same address. It needs playwright-core 1.59 or newer in the current folder.
+The links of the recordings are printed at the end. Projects of Firefox or WebKit can't run there.
 ${ABOUT_TOKEN}
 
 The first signal is passed on to the command; a second one kills it. The browser is released however
@@ -108,6 +133,7 @@ Examples:
   $ pooled-browser exec scrapers --name nightly --release-on-crash -- ./nightly.sh
   $ pooled-browser exec agents -- sh -c \\
       'PLAYWRIGHT_MCP_CDP_ENDPOINT=$BROWSER_POOL_CDP_WS_URL npx @playwright/mcp'
+  $ pooled-browser exec tests --playwright -- npx playwright test
   $ pooled-browser exec agents --lazy -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
 
 /** The names of the secret variables, in lines that fit a terminal. */
@@ -124,6 +150,7 @@ function namesInLines(): string {
 interface ExecOptions extends LeaseCommandOptions {
   localEndpoint?: true;
   lazy?: true;
+  playwright?: true;
   passEnv?: string[];
   /** In ms. */
   idleTimeout?: number;
@@ -206,6 +233,50 @@ async function execLazily(
   return await runCommand(command, variables, options, interruption);
 }
 
+/** Runs a command whose Playwright clients lease a browser each, when they connect. */
+async function execSuite(
+  poolName: string,
+  command: readonly string[],
+  options: ExecOptions,
+  interruption: Interruption,
+): Promise<number> {
+  const { exposeNetwork } = options;
+  const { PlaywrightEndpoint } = await import('../calls/playwright-endpoint/playwright-endpoint.js');
+  const fault = new PlaywrightEndpoint().fault(true);
+  if (fault) throw new CliError(fault.reason);
+  await using pool = await openPool(poolName, options);
+  const { createLeaseLog, describeReplays } = await import('./lease.js');
+  const { serveProxy } = await import('../calls/serve-proxy.js');
+  const replays: string[] = [];
+  const proxy = await serveProxy(pool, {
+    ...leaseSettings(options),
+    exposeNetwork,
+    onEvent: createLeaseLog(options.acquireTimeout),
+    onClient: (event) => {
+      if (event.type === 'released') replays.push(...describeReplays(event.summary));
+    },
+  });
+  try {
+    interruption.signal.throwIfAborted();
+    const { playwrightUrl } = proxy;
+    const variables = { ...NO_BROWSER, PW_TEST_CONNECT_WS_ENDPOINT: playwrightUrl };
+    return await runCommand(command, variables, options, interruption, playwrightUrl);
+  } finally {
+    await proxy.close();
+    // Between the lines of the tests, nobody would see them.
+    replays.forEach(note);
+  }
+}
+
+/** The variables of an outer exec, which are not those of this one. */
+const NO_BROWSER = {
+  BROWSER_POOL_SESSION_ID: undefined,
+  BROWSER_POOL_CDP_WS_URL: undefined,
+  BROWSER_POOL_WEBDRIVER_WS_URL: undefined,
+  BROWSER_POOL_LIVE_VIEW_URL: undefined,
+  BROWSER_POOL_LOCAL_CDP_WS_URL: undefined,
+};
+
 /**
  * Returns the variables for the command. Those that this browser lacks are unset: an outer exec may have set them.
  *
@@ -229,14 +300,18 @@ function webPage(address = ''): string | undefined {
   return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
 }
 
-/** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */
+/**
+ * Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return.
+ *
+ * @param endpoint What replaces {endpoint} in its arguments.
+ */
 async function runCommand(
   words: readonly string[],
   variables: NodeJS.ProcessEnv,
   { passEnv }: ExecOptions,
   interruption: Interruption,
+  endpoint = variables['BROWSER_POOL_LOCAL_CDP_WS_URL'],
 ): Promise<number> {
-  const { BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint } = variables;
   const [command, ...args] = words.map((word) => (endpoint ? word.replaceAll('{endpoint}', endpoint) : word));
   const child = spawn(command!, args, {
     stdio: 'inherit',

@@ -12,6 +12,7 @@ import { LiveLines } from './live-lines.js';
 import {
   ABOUT_TOKEN,
   addAcquireOptions,
+  addPoolArgument,
   choice,
   exposeOption,
   leaseSettings,
@@ -24,11 +25,10 @@ import { openPool } from './service.js';
 import { formatNote, note, oneLine, paintFor, printJson, type Format, type Paint } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addAcquireOptions(command)
+  addPoolArgument(addAcquireOptions(command))
     .description(
       'Serves an address on 127.0.0.1 at which any program gets browsers of a pool, by CDP or BiDi.',
     )
-    .argument('<pool>', 'id or name of the pool')
     .option('--port <port>', 'TCP port; 0 for any free port', wholeNumber(0, 65_535), 9333)
     .option('--no-secret', 'an address without a random path, for programs that take only a port: see below')
     .option('--max <n>', 'browsers to lease at once', wholeNumber(1))
@@ -59,8 +59,11 @@ available, the connection waits; after --acquire-timeout it is refused with stat
 below the one that is printed:
   /              Chrome DevTools Protocol (ws), or the address of a debugging port (http)
   /session       WebDriver BiDi
-  /NAME          the browser of this name: a client that comes back within --keep seconds finds its
-                 browser as it was. A second client at the same time is refused with status 409.
+  /playwright    Playwright's own protocol (ws), for clients of the same version in any language:
+                 chromium.connect(); needs playwright-core 1.59 or newer in the current folder
+  /NAME          the browser of this name, also as /playwright/NAME: a client that comes back within
+                 --keep seconds finds its browser as it was. A second client at the same time is
+                 refused with status 409.
 Everybody with the address can use the pool from this machine. Web pages never can. Programs that
 take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can,
 and can open your files in a browser that runs here.
@@ -160,7 +163,8 @@ interface Report {
 
 const JSON_REPORT: Report = {
   note,
-  begin: (pool, { url }) => void printJson({ type: 'serving', pool, url, ...addressesOf(url) }),
+  begin: (pool, { url, playwrightUrl: playwright }) =>
+    void printJson({ type: 'serving', pool, url, ...addressesOf(url), ...(playwright && { playwright }) }),
   print(event, files) {
     if (event.type !== 'released') return void printJson(event);
     const { summary, ...facts } = event;
@@ -179,7 +183,7 @@ class TextReport implements Report {
   readonly note = (text: string): void => (this.#progress ? this.#write(formatNote(text)) : note(text));
 
   begin(pool: string, server: PoolProxy): void {
-    this.#write(`${instructions(pool, server.url, this.#paint)}\n\n`);
+    this.#write(`${instructions(pool, server, this.#paint)}\n\n`);
     this.#progress?.show(() => {
       const { connected, waiting, leased } = server.counts;
       const facts = [
@@ -216,12 +220,13 @@ function addressesOf(url: string): { cdp: string; bidi: string } {
   return { cdp, bidi: `${cdp}/session` };
 }
 
-function instructions(pool: string, url: string, paint: Paint): string {
+function instructions(pool: string, { url, playwrightUrl }: PoolProxy, paint: Paint): string {
   const { cdp, bidi } = addressesOf(url);
   return [
     paint('bold', `Serving pool ${pool} at ${url}`),
     '',
     `  Playwright       chromium.connectOverCDP('${url}')`,
+    ...(playwrightUrl === undefined ? [] : [`                   chromium.connect('${playwrightUrl}')`]),
     `  Puppeteer        puppeteer.connect({ browserWSEndpoint: '${cdp}' })`,
     `  WebDriver BiDi   ${bidi}`,
     `  MCP              npx @playwright/mcp --cdp-endpoint ${url}`,

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { WebSocket } from 'ws';
 import { createLoopbackServer } from '../net/loopback-server.js';
 import { loadWs } from '../shared/lazy.js';
-import { join } from './relay.js';
+import { join, wholeSocket } from './relay.js';
 import type { AnySocket, OpenClient, Socket, SocketEnd } from './socket.js';
 
 /** A WebSocket URL on loopback that leads to a leased browser. Its path is a secret; it never contains the secret of the session's URL. */
@@ -13,12 +13,20 @@ export interface LoopbackEndpoint extends AsyncDisposable {
 
 /** Connects one client to an open socket. The secret is valid for one connection. Resolves to the URL. */
 export async function openSingleEndpoint(socket: Socket): Promise<string> {
-  const { url, close } = await listen((client) => {
-    void close();
-    connect(client, socket, 'closed-by-callback');
-  });
+  const { url, close } = await openForOne((client) => connect(client, socket, 'closed-by-callback'));
   void socket.detached.then(close);
   return url;
+}
+
+/** Serves one client. Resolves to the URL, and to a function that ends the wait for the client. */
+export async function openForOne(
+  serve: (client: WebSocket) => void,
+): Promise<{ url: string; close: () => Promise<unknown> }> {
+  const endpoint = await listen((client) => {
+    void endpoint.close();
+    serve(client);
+  });
+  return endpoint;
 }
 
 /** Connects each client to a new socket, until the endpoint is closed. */
@@ -81,7 +89,7 @@ async function listen(
 }
 
 function connect(client: WebSocket, socket: AnySocket, reason: SocketEnd): void {
-  join(client, socket);
+  join(client, socket, wholeSocket(socket));
   client.once('close', () => socket.close(reason));
   if (client.readyState !== client.OPEN) socket.close(reason);
   void socket.detached.then(() => client.terminate());

@@ -49,8 +49,11 @@ type Send<Data = Frame> = (data: Data, isBinary: boolean) => void;
 /** Begins to pass the messages of a browser, or of a part of it, to a client. Returns the other direction. */
 export type Channel = (toClient: Send<Frame | string>) => Send;
 
+/** The side of a connection that must not be flooded. */
+type Paced = Pick<AnySocket, 'onSent' | 'unsent' | 'pause' | 'resume'>;
+
 /** Passes messages in both directions until one side ends. A slow receiver slows its sender down: nothing piles up here. */
-export function join(client: WebSocket, socket: AnySocket, open: Channel = wholeSocket(socket)): void {
+export function join(client: WebSocket, socket: Paced, open: Channel): void {
   const resumeBrowser = () => {
     if (client.bufferedAmount <= MOST_UNSENT) socket.resume();
   };
@@ -76,7 +79,7 @@ export function join(client: WebSocket, socket: AnySocket, open: Channel = whole
 }
 
 /** All messages as they are. */
-function wholeSocket(socket: AnySocket): Channel {
+export function wholeSocket(socket: AnySocket): Channel {
   return (toClient) => {
     socket.onMessage = toClient;
     return (data, isBinary) => socket.send(data, isBinary);

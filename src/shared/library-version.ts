@@ -25,7 +25,7 @@ export const OLDEST: Readonly<Record<string, string>> = {
  */
 export function expectVersion(name: string, installed = versionOf(name)): void {
   const oldest = OLDEST[name];
-  if (installed === undefined || oldest === undefined || compare(installed, oldest) >= 0) return;
+  if (installed === undefined || oldest === undefined || !isOlder(installed, oldest)) return;
   throw new MissingLibraryError(name, { installed, oldest });
 }
 
@@ -40,8 +40,8 @@ function versionOf(name: string): string | undefined {
 }
 
 /** Compares major, minor and patch. A prerelease counts as its release. */
-function compare(a: string, b: string): number {
+export function isOlder(a: string, b: string): boolean {
   const [left, right] = [a, b].map((version) => version.split(/[.+-]/).slice(0, 3).map(Number));
   const index = left!.findIndex((part, at) => part !== right![at]);
-  return index < 0 ? 0 : left![index]! - right![index]!;
+  return index >= 0 && left![index]! < right![index]!;
 }

@@ -173,6 +173,58 @@ describe('exec', () => {
   });
 });
 
+describe('exec --playwright', () => {
+  const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
+
+  it('runs an unmodified suite, a lease for each worker, and prints the links to the recordings in the end', async () => {
+    const suite = ['node_modules/@playwright/test/cli.js', 'test', '-c', 'test/fixtures/suites/unmodified'];
+    const args = ['exec', 'test', '--playwright', '--replays', 'record', '--', 'node', ...suite];
+    const exec = startClient(args, used.local);
+    const { code, stderr } = await exec.ended;
+    const { suites } = JSON.parse(readFileSync(join(exec.folder, 'report.json'), 'utf8')) as Report;
+    const tests = suites[0]!.specs.flatMap((spec) => spec.tests);
+    const of = (project: string) => tests.filter(({ projectName }) => projectName === project);
+    expect(of('chromium').map(({ status }) => status)).toEqual(['expected', 'expected', 'expected']);
+    for (const { results } of of('chromium'))
+      expect(results[0]!.attachments.map(({ name }) => name).toSorted()).toEqual(['screenshot', 'trace']);
+    // Never answered with Chromium.
+    expect(of('firefox')[0]!.results[0]!.errors[0]!.message).toMatch(
+      /A pool leases Chromium, and the client asks for "firefox"/,
+    );
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^(pooled-browser: replay http:\S+\n){2,}$/);
+    expect(used.local.stats().leased).toBe(0);
+    const ofRunner = /^(playwright-transform-cache-\d+|report\.json|results)$/;
+    expect(exec.leftovers().filter((name) => !ofRunner.test(name))).toEqual([]);
+  });
+
+  it('gives any client its address, also in the arguments, and unsets the variables of an outer exec', async () => {
+    const script = `
+      const { PW_TEST_CONNECT_WS_ENDPOINT: url, BROWSER_POOL_CDP_WS_URL: outer } = process.env;
+      require('playwright-core').chromium.connect(process.argv[1]).then(async (browser) => {
+        console.log(JSON.stringify([url === process.argv[1], outer, await (await browser.newPage()).evaluate('1 + 1')]));
+        process.exit(3);
+      });`;
+    vi.stubEnv('BROWSER_POOL_CDP_WS_URL', 'ws://outer.test');
+    const args = ['exec', 'test', '--playwright', '--', 'node', '-e', script, '{endpoint}'];
+    const { code, stdout } = await startClient(args, used.local).ended;
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '[true,null,2]\n' });
+    expect(used.local.stats().leased).toBe(0);
+  });
+});
+
+interface Report {
+  suites: {
+    specs: {
+      tests: {
+        projectName: string;
+        status: string;
+        results: { attachments: { name: string }[]; errors: { message: string }[] }[];
+      }[];
+    }[];
+  }[];
+}
+
 describe('exec, at a service with a script,', () => {
   let service: FakeService;
   beforeEach(async () => {

@@ -1,0 +1,160 @@
+import { mkdir } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { join as joinPath } from 'node:path';
+import type { Browser, BrowserType } from 'playwright-core';
+import { openForOne } from '../../connect/loopback-endpoint.js';
+import { channelOf, join, type Channel } from '../../connect/relay.js';
+import type { AnySocket } from '../../connect/socket.js';
+import { createTemporaryFolder } from '../../connect/temporary-folder.js';
+import { raceTimeout } from '../../shared/abort.js';
+import { environment } from '../../shared/environment.js';
+import { isOlder } from '../../shared/library-version.js';
+import { oneAtATime } from '../../shared/lazy.js';
+import type { EndpointFault, HowToTranslate, ProxyEndpoint, ProxyRoute } from '../proxy-endpoint.js';
+import { MessageGuard } from './message-guard.js';
+import { findPlaywright, type PlaywrightCopy } from './playwright-copy.js';
+import { ServerSocket } from './server-socket.js';
+
+/** The first version with `browser.bind`. */
+const OLDEST = '1.59.0';
+
+/** Playwright's own protocol, for `chromium.connect(url)`. The server side is the playwright-core of the current folder. */
+export class PlaywrightEndpoint implements ProxyEndpoint {
+  readonly path = 'playwright';
+  readonly #copy: PlaywrightCopy | undefined;
+
+  constructor(copy = findPlaywright()) {
+    this.#copy = copy;
+  }
+
+  fault(hasSecret: boolean): EndpointFault | undefined {
+    if (!hasSecret) return { status: 403, reason: NEEDS_SECRET };
+    if (!this.#copy)
+      return { status: 501, reason: `No playwright-core was found from the current folder. ${INSTALL}` };
+    const { version } = this.#copy;
+    if (!isOlder(version, OLDEST)) return undefined;
+    const reason = `The playwright-core of the current folder is ${version}, and this address needs ${OLDEST} or newer. ${INSTALL}`;
+    return { status: 501, reason };
+  }
+
+  refuses(request: IncomingMessage): EndpointFault | undefined {
+    const asked = (name: string) => valueOf(request, name);
+    const browserName = asked('x-playwright-browser') ?? asked('browser') ?? 'chromium';
+    if (browserName !== 'chromium')
+      return {
+        status: 400,
+        reason: `A pool leases Chromium, and the client asks for ${printed(browserName)}. Launch that browser instead, or remove its project.`,
+      };
+    if (asked('x-playwright-proxy') !== undefined) return { status: 400, reason: NO_EXPOSE };
+    const [, client] = /^Playwright\/(\d+\.\d+[\w.-]*)/.exec(request.headers['user-agent'] ?? '') ?? [];
+    const { version } = this.#copy!;
+    if (client === undefined || minorOf(client) === minorOf(version)) return undefined;
+    return {
+      status: 428,
+      reason:
+        `The client is Playwright ${client}, and the server side is Playwright ${version}, of the folder in which the proxy was started. ` +
+        'Both must have the same version: install the same one in both folders.',
+    };
+  }
+
+  open(browser: AnySocket, how: HowToTranslate): Promise<ProxyRoute> {
+    return openRoute(this.#copy!.load(), browser, how);
+  }
+}
+
+const INSTALL = 'Install it: npm install playwright-core@latest';
+const NEEDS_SECRET =
+  'This address needs a secret: start the proxy without --no-secret, or without secret: false.';
+const NO_EXPOSE =
+  'The client has the option exposeNetwork, which has no effect here. Set it on this side: --expose-network, or the option exposeNetwork of serveProxy.';
+
+/** A header of a request, or the parameter of its query. */
+function valueOf({ headers, url = '/' }: IncomingMessage, name: string): string | undefined {
+  const header = headers[name];
+  const value = Array.isArray(header) ? header[0] : header;
+  return value || new URL(url, 'http://localhost').searchParams.get(name) || undefined;
+}
+
+function printed(name: string): string {
+  return JSON.stringify(name.slice(0, 50));
+}
+
+/** The versions of a protocol differ by major and minor. */
+function minorOf(version: string): string {
+  return version.split('.').slice(0, 2).join('.');
+}
+
+/** Time in ms to close the contexts of a client. The end of the lease closes what is left. */
+const CLOSE_TIMEOUT = 2000;
+
+/** Connects Playwright to a browser, and a client's messages to that Playwright. */
+async function openRoute(
+  chromium: Pick<BrowserType, 'connectOverCDP'>,
+  socket: AnySocket,
+  { isNamed, signal }: HowToTranslate,
+): Promise<ProxyRoute> {
+  const [url, artifacts] = await Promise.all([lend(socket), createTemporaryFolder(socket)]);
+  const browser = await chromium.connectOverCDP(url, { timeout: 0, artifactsDir: artifacts.path });
+  const close = async () => raceTimeout(CLOSE_TIMEOUT, () => browser.close()).catch(() => {});
+  try {
+    const far = await ServerSocket.open(await bind(browser, artifacts.path), signal);
+    const guard = new MessageGuard({ hidesOwnContext: !isNamed });
+    return {
+      far,
+      channel: channelTo(far, guard),
+      close: async () => {
+        far.cut();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function channelTo(far: ServerSocket, guard: MessageGuard): Channel {
+  return (toClient) => {
+    far.onText = (text) => {
+      const shown = guard.fromServer(text);
+      if (shown !== undefined) toClient(shown, false);
+    };
+    return (data) => {
+      const guarded = guard.fromClient(String(data));
+      if ('pass' in guarded) far.send(guarded.pass);
+      else toClient(guarded.answer, false);
+    };
+  };
+}
+
+/** Returns a URL for one connection to the browser. Its end leaves the socket open: the browser must still be cleaned. */
+async function lend(socket: AnySocket): Promise<string> {
+  const { url, close } = await openForOne((client) => {
+    join(
+      client,
+      socket,
+      channelOf(socket, 'cdp', () => client.close()),
+    );
+    void socket.detached.then(() => client.terminate());
+  });
+  void socket.detached.then(close);
+  return url;
+}
+
+/**
+ * Opens the address at which a browser's Playwright serves its own protocol.
+ *
+ * Playwright writes this address, with its secret, into a folder that other users of this machine may read, unless a variable names
+ * another folder.
+ */
+const bind = oneAtATime(async (browser: Browser, folder: string): Promise<string> => {
+  const registry = joinPath(folder, 'registry');
+  await mkdir(registry, { mode: 0o700 });
+  const restore = environment.set({ PWTEST_SERVER_REGISTRY: registry, PLAYWRIGHT_SERVER_REGISTRY: registry });
+  try {
+    const { endpoint } = await browser.bind('pooled-browser', { host: '127.0.0.1', port: 0 });
+    return endpoint;
+  } finally {
+    restore();
+  }
+});

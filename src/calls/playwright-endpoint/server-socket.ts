@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import type { WebSocket } from 'ws';
+import { loadWs } from '../../shared/lazy.js';
+import type { FarEnd } from '../proxy-endpoint.js';
+
+/** Maximum size of a message in bytes, as of a message of a browser. */
+const LARGEST_MESSAGE = 512 * 1024 * 1024;
+
+/** The connection to the server side of Playwright in this process. */
+export class ServerSocket implements FarEnd {
+  readonly detached: Promise<void>;
+  /** Receives each message. */
+  onText: (text: string) => void = () => {};
+  readonly #websocket: WebSocket;
+  readonly #onSent = new Set<() => void>();
+
+  /** @param url Contains the secret of the server. */
+  static async open(url: string, signal: AbortSignal): Promise<ServerSocket> {
+    const { WebSocket } = await loadWs();
+    const websocket = new WebSocket(url, { perMessageDeflate: false, maxPayload: LARGEST_MESSAGE });
+    try {
+      await once(websocket, 'open', { signal });
+    } catch (error) {
+      websocket.on('error', () => {});
+      websocket.terminate();
+      throw error;
+    }
+    return new ServerSocket(websocket);
+  }
+
+  private constructor(websocket: WebSocket) {
+    this.#websocket = websocket;
+    this.detached = new Promise((resolve) => websocket.once('close', () => resolve()));
+    websocket.on('error', () => websocket.terminate());
+    websocket.on('message', (data) => this.onText(String(data)));
+  }
+
+  get unsent(): number {
+    return this.#websocket.bufferedAmount;
+  }
+
+  send(text: string): void {
+    if (this.#websocket.readyState !== this.#websocket.OPEN) return;
+    this.#websocket.send(text, () => {
+      for (const call of this.#onSent) call();
+    });
+  }
+
+  onSent(call: () => void): void {
+    this.#onSent.add(call);
+  }
+
+  pause(): void {
+    this.#websocket.pause();
+  }
+
+  resume(): void {
+    if (this.#websocket.isPaused) this.#websocket.resume();
+  }
+
+  cut(): void {
+    this.#websocket.terminate();
+  }
+}

@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http';
+import type { Channel } from '../connect/relay.js';
+import type { AnySocket } from '../connect/socket.js';
+
+/** A further address of a proxy, for clients with a protocol that the browser does not have. */
+export interface ProxyEndpoint {
+  /** First part of the paths below the secret: `/<path>` and `/<path>/NAME`. No browser can have this name. */
+  readonly path: string;
+  /**
+   * Why nobody can connect, with the HTTP status of the answer. Undefined if clients can.
+   *
+   * @param hasSecret Whether the address has a secret.
+   */
+  fault(hasSecret: boolean): EndpointFault | undefined;
+  /** Why a client can't connect. Asked before a browser is leased. */
+  refuses(request: IncomingMessage): EndpointFault | undefined;
+  /** Opens the way between a client and a leased browser. @param browser A connection that nobody else uses. */
+  open(browser: AnySocket, how: HowToTranslate): Promise<ProxyRoute>;
+}
+
+export interface EndpointFault {
+  readonly status: number;
+  readonly reason: string;
+}
+
+export interface HowToTranslate {
+  /** The browser has a name: a later client finds what this one leaves in the browser's own context. */
+  readonly isNamed: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** The far end of a client: what a client's messages go to. */
+export type FarEnd = Pick<AnySocket, 'onSent' | 'unsent' | 'pause' | 'resume' | 'detached'>;
+
+/** The way between one client and its browser. */
+export interface ProxyRoute {
+  readonly far: FarEnd;
+  readonly channel: Channel;
+  /** Ends it, and what it has opened in the browser. Never rejects. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,354 @@
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { chromium, firefox } from 'playwright-core';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { serveProxy, type PoolProxy, type ProxyEvent, type ProxyOptions } from '../../src/index.js';
+import { look, titled, useLocalPool } from '../support/local.js';
+import { Site } from '../support/site.js';
+
+const used = useLocalPool();
+let proxy: PoolProxy;
+let events: ProxyEvent[];
+/** A folder of this machine with a file that no client may read. */
+let bait: string;
+const SECRET = 'canary-content-of-a-file';
+
+const start = async (options: ProxyOptions = {}) => {
+  proxy = await serveProxy(used.pool, { onClient: (event) => events.push(event), ...options });
+};
+
+beforeEach(() => {
+  events = [];
+  bait = mkdtempSync(join(tmpdir(), 'bait-'));
+  writeFileSync(join(bait, 'secret.txt'), SECRET);
+});
+afterEach(() => proxy.close());
+
+/** What happened to each browser. */
+const released = () => events.flatMap((event) => (event.type === 'released' ? event.summary.released : []));
+
+it("gives a client of Playwright's protocol a browser without contexts, files from and for its own machine, and leaves it clean", async () => {
+  await using site = await Site.open((request, response) => {
+    if (request.url === '/file') response.setHeader('content-disposition', 'attachment; filename=a.txt');
+    response.setHeader('content-type', 'text/html').end('<a href=/file>a</a><input type=file>');
+  });
+  await start();
+  const browser = await chromium.connect(proxy.playwrightUrl!);
+  expect(browser.contexts()).toEqual([]);
+  const folder = mkdtempSync(join(tmpdir(), 'files-'));
+  const context = await browser.newContext({
+    locale: 'de-DE',
+    acceptDownloads: true,
+    recordHar: { path: join(folder, 'all.har') },
+  });
+  await context.tracing.start({ screenshots: true, snapshots: true });
+  const page = await context.newPage();
+  page.on('dialog', (dialog) => void dialog.accept('yes'));
+  await page.goto(site.url);
+  expect(await page.evaluate(() => [navigator.language, prompt('really?')])).toEqual(['de-DE', 'yes']);
+  await page.setInputFiles('input', join(bait, 'secret.txt'));
+  expect(await page.evaluate('document.querySelector("input").files[0].text()')).toBe(SECRET);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('a')]);
+  await download.saveAs(join(folder, 'a.txt'));
+  expect(readFileSync(join(folder, 'a.txt'), 'utf8')).toContain('type=file');
+  expect((await page.screenshot()).length).toBeGreaterThan(100);
+  expect(await (await context.request.get(site.url)).text()).toContain('type=file');
+  await context.tracing.stop({ path: join(folder, 'trace.zip') });
+  await context.close();
+  for (const name of ['trace.zip', 'all.har'])
+    expect(statSync(join(folder, name)).size).toBeGreaterThan(1000);
+  // The next client finds nothing of this one.
+  await browser.newPage();
+  await browser.close();
+  await expect.poll(released).toEqual(['reused']);
+  expect(await contextsOf()).toEqual([]);
+});
+
+it('leaves nothing of a client that is killed, and reports the lease', async () => {
+  await start();
+  const raw = await RawClient.open();
+  await raw.call('Browser', 'newContext', {});
+  expect(proxy.counts).toMatchObject({ connected: 1, leased: 1 });
+  raw.socket.terminate();
+  await expect.poll(released).toEqual(['reused']);
+  expect(await contextsOf()).toEqual([]);
+  expect(events.map(({ type }) => type)).toEqual([
+    'waiting',
+    'leased',
+    'connected',
+    'disconnected',
+    'released',
+  ]);
+});
+
+it('keeps a named browser for its next client, whatever its protocol', async () => {
+  await start();
+  const first = await chromium.connectOverCDP(`${proxy.url}/alice`);
+  await first.contexts()[0]!.pages()[0]!.goto(titled('kept'));
+  await first.close();
+  const again = await chromium.connect(`${proxy.playwrightUrl}/alice`);
+  expect(await again.contexts()[0]!.pages()[0]!.title()).toBe('kept');
+  await expect(chromium.connect(`${proxy.playwrightUrl}/alice`)).rejects.toThrow(
+    /409 Conflict\s+Another client/,
+  );
+  await again.close();
+  expect(events.filter(({ type }) => type === 'leased')).toHaveLength(1);
+});
+
+it('closes the connection of a client whose browser ends', async () => {
+  await start();
+  const browser = await chromium.connect(proxy.playwrightUrl!);
+  const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
+  await proxy.close();
+  await disconnected;
+  expect(released()).toEqual(['reused']);
+});
+
+it.each([
+  ['another browser', {}, () => firefox.connect(proxy.playwrightUrl!), /400 [^]*asks for "firefox"/],
+  [
+    'another version',
+    {},
+    () => chromium.connect(proxy.playwrightUrl!, { headers: { 'user-agent': 'Playwright/1.60.0 (x64)' } }),
+    /428 [^]*The client is Playwright 1\.60\.0, and the server side is Playwright \d+\.\d+\.\d+/,
+  ],
+  [
+    'exposeNetwork of the client',
+    {},
+    () => chromium.connect(proxy.playwrightUrl!, { exposeNetwork: '*' }),
+    /400 [^]*--expose-network/,
+  ],
+  [
+    'a client without a secret',
+    { secret: false },
+    () => chromium.connect(`${proxy.url.replace('http', 'ws')}/playwright`),
+    /403 [^]*needs a secret/,
+  ],
+])('refuses %s before it leases a browser, and says why', async (_what, options, connect, message) => {
+  await start(options);
+  await expect(connect()).rejects.toThrow(message);
+  expect(events.map(({ type }) => type)).toEqual(['refused']);
+});
+
+it.each([
+  ['no playwright-core', undefined, 'No playwright-core was found'],
+  ['one without bind', '1.58.2', 'is 1.58.2, and this address needs 1.59.0 or newer'],
+])('has no playwrightUrl in a folder with %s, and the address says why', async (_what, version, reason) => {
+  const folder = mkdtempSync(join(tmpdir(), 'project-'));
+  const manifest = join(folder, 'node_modules/playwright-core/package.json');
+  mkdirSync(dirname(manifest), { recursive: true });
+  if (version !== undefined) writeFileSync(manifest, JSON.stringify({ name: 'playwright-core', version }));
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    await start();
+  } finally {
+    process.chdir(before);
+  }
+  expect(proxy.playwrightUrl).toBeUndefined();
+  const response = await fetch(`${proxy.url}/playwright`);
+  expect([response.status, await response.text()]).toEqual([501, expect.stringContaining(reason)]);
+});
+
+/** The contexts of the browser for its next lease. */
+const contextsOf = () =>
+  look(used.pool, async ({ cdp_ws_url }) => {
+    const browser = await chromium.connectOverCDP(cdp_ws_url);
+    const cdp = await browser.newBrowserCDPSession();
+    const { browserContextIds } = await cdp.send('Target.getBrowserContexts');
+    await browser.close();
+    return browserContextIds;
+  });
+
+interface Answer {
+  result?: Record<string, unknown>;
+  error?: { error: { message: string } };
+}
+
+/** A client that sends any message. */
+class RawClient {
+  readonly socket: WebSocket;
+  /** All that the server has sent. */
+  text = '';
+  readonly #objects: { type: string; guid: string }[] = [{ type: 'Root', guid: '' }];
+  readonly #waiting = new Map<number, (answer: Answer) => void>();
+  #id = 0;
+
+  /** @param first Sent together with the message that initializes the client. */
+  static async open(first?: object): Promise<RawClient> {
+    const raw = new RawClient(new WebSocket(proxy.playwrightUrl!));
+    await once(raw.socket, 'open');
+    const params = { sdkLanguage: 'javascript' };
+    const initialized = raw.call('Root', 'initialize', params);
+    if (first) raw.socket.send(JSON.stringify({ id: 1000, metadata: {}, ...first }));
+    await initialized;
+    return raw;
+  }
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on('message', (data) => {
+      this.text += String(data);
+      const { id, method, params, ...answer } = JSON.parse(String(data));
+      if (method === '__create__') this.#objects.push(params);
+      this.#waiting.get(id)?.(answer);
+    });
+  }
+
+  guid(type: string): string {
+    return this.#objects.findLast((one) => one.type === type)?.guid ?? `no ${type}`;
+  }
+
+  /** Calls a method of the last object of a type. */
+  call(type: string, method: string, params: object = {}): Promise<Answer> {
+    const message = { id: ++this.#id, guid: this.guid(type), method, params, metadata: {} };
+    return this.send(JSON.stringify(message), message.id);
+  }
+
+  send(text: string, id: number): Promise<Answer> {
+    const answer = new Promise<Answer>((resolve) => this.#waiting.set(id, resolve));
+    this.socket.send(text);
+    return answer;
+  }
+
+  /** Opens a page. */
+  async newPage(): Promise<void> {
+    await this.call('Browser', 'newContext', {});
+    await this.call('BrowserContext', 'newPage');
+  }
+}
+
+type Attack = (raw: RawClient) => Promise<Answer>;
+const secretFile = () => join(bait, 'secret.txt');
+const input = async (raw: RawClient, params: object) => {
+  await raw.call('Frame', 'setContent', { html: '<input type=file multiple>', waitUntil: 'load' });
+  return raw.call('Frame', 'setInputFiles', { selector: 'input', strict: true, timeout: 5000, ...params });
+};
+const cdp = async (raw: RawClient, method: string, params: object) => {
+  await raw.call('BrowserContext', 'newCDPSession', { page: { guid: raw.guid('Page') } });
+  return raw.call('CDPSession', 'send', { method, params });
+};
+const artifact = async (raw: RawClient, method: string, params: object) => {
+  await raw.call('Tracing', 'harStart', { options: {} });
+  await raw.call('Tracing', 'harExport', { mode: 'archive' });
+  return raw.call('Artifact', method, params);
+};
+
+/** Each tries to make this process read or write a file, start a program or open a connection. */
+const REFUSED: Readonly<Record<string, Attack>> = {
+  'LocalUtils.zip': (raw) =>
+    raw.call('LocalUtils', 'zip', {
+      zipFile: join(bait, 'out.zip'),
+      entries: [{ name: 'a', value: secretFile() }],
+      mode: 'write',
+      includeSources: false,
+    }),
+  'LocalUtils.harOpen': (raw) => raw.call('LocalUtils', 'harOpen', { file: secretFile() }),
+  'LocalUtils.harUnzip': (raw) =>
+    raw.call('LocalUtils', 'harUnzip', { zipFile: secretFile(), harFile: join(bait, 'out') }),
+  'LocalUtils.connect': (raw) => raw.call('LocalUtils', 'connect', { endpoint: 'ws://127.0.0.1:9' }),
+  'BrowserType.launch': (raw) =>
+    raw.call('BrowserType', 'launch', { executablePath: '/bin/sh', args: [], timeout: 5000 }),
+  'BrowserType.launchPersistentContext': (raw) =>
+    raw.call('BrowserType', 'launchPersistentContext', { userDataDir: join(bait, 'out'), timeout: 5000 }),
+  'BrowserType.connectOverCDP': (raw) =>
+    raw.call('BrowserType', 'connectOverCDP', { endpointURL: 'http://127.0.0.1:9', timeout: 5000 }),
+  'Electron.launch': (raw) => raw.call('Electron', 'launch', { executablePath: '/bin/sh', timeout: 5000 }),
+  'Android.devices': (raw) => raw.call('Android', 'devices'),
+  'Playwright.newRequest': (raw) => raw.call('Playwright', 'newRequest', { tracesDir: join(bait, 'out') }),
+  'Browser.startServer': (raw) => raw.call('Browser', 'startServer', { title: 'mine', host: '0.0.0.0' }),
+  'BrowserContext.showRecorder': (raw) =>
+    raw.call('BrowserContext', 'showRecorder', { mode: 'recording', outputFile: join(bait, 'out.js') }),
+  'BrowserContext.createTempFiles with a path': (raw) =>
+    raw.call('BrowserContext', 'createTempFiles', { items: [{ name: `../../${bait}/out` }] }),
+  'BrowserContext.createTempFiles with an absolute path': (raw) =>
+    raw.call('BrowserContext', 'createTempFiles', { items: [{ name: join(bait, 'out') }] }),
+  'Debugger.runTo': (raw) => raw.call('Debugger', 'runTo', { location: { file: secretFile() } }),
+  'Tracing.tracingStart with a path': (raw) =>
+    raw.call('Tracing', 'tracingStart', { name: `../../../../../${bait}/out` }),
+  'Tracing.tracingStartChunk with a path': async (raw) => {
+    await raw.call('Tracing', 'tracingStart', {});
+    return raw.call('Tracing', 'tracingStartChunk', { name: `../../../../../${bait}/out` });
+  },
+  'Artifact.saveAs': (raw) => artifact(raw, 'saveAs', { path: join(bait, 'out') }),
+  'Artifact.pathAfterFinished': (raw) => artifact(raw, 'pathAfterFinished', {}),
+  'Frame.setInputFiles with localPaths': (raw) => input(raw, { localPaths: [secretFile()] }),
+  'Frame.setInputFiles with localDirectory': (raw) => input(raw, { localDirectory: bait }),
+  'Frame.setInputFiles with an escaped name': async (raw) => {
+    const call = { id: 99, guid: raw.guid('Frame'), method: 'setInputFiles', params: {}, metadata: {} };
+    const params = `{"selector":"input","timeout":5000,"local\\u0050aths":["${secretFile()}"]}`;
+    return raw.send(JSON.stringify(call).replace('"params":{}', `"params":${params}`), 99);
+  },
+  'CDP: DOM.setFileInputFiles': (raw) =>
+    cdp(raw, 'DOM.setFileInputFiles', { files: [secretFile()], nodeId: 1 }),
+  'CDP: Browser.setDownloadBehavior': (raw) =>
+    cdp(raw, 'Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: bait }),
+  'CDP: a command in a command': (raw) => cdp(raw, 'Target.sendMessageToTarget', { message: '{}' }),
+};
+
+describe('a client of the protocol has no path to this machine:', () => {
+  const isUntouched = (raw: RawClient) => {
+    expect(readdirSync(bait)).toEqual(['secret.txt']);
+    expect(raw.text).not.toContain(SECRET);
+  };
+
+  it('calls that are refused', async () => {
+    await start();
+    const raw = await RawClient.open();
+    await raw.newPage();
+    for (const [name, attack] of Object.entries(REFUSED)) {
+      const { error } = await attack(raw);
+      expect(error?.error.message, name).toMatch(/is refused: this address gives a browser|has been closed/);
+    }
+    isUntouched(raw);
+    const { result } = await raw.call('Frame', 'title', { timeout: 5000 });
+    expect(result).toEqual({ value: '' });
+    raw.socket.close();
+  });
+
+  it('an object whose id can be guessed', async () => {
+    await start();
+    const params = { zipFile: join(bait, 'out.zip'), entries: [], mode: 'write', includeSources: false };
+    const raw = await RawClient.open({ guid: 'localUtils', method: 'zip', params });
+    await raw.newPage();
+    isUntouched(raw);
+    raw.socket.close();
+  });
+
+  it('folders of videos and HAR files, which Playwright would create', async () => {
+    await start();
+    const raw = await RawClient.open();
+    await raw.call('Browser', 'newContext', { recordVideo: { dir: join(bait, 'videos') } });
+    await raw.call('BrowserContext', 'newPage');
+    const options = {
+      harPath: join(bait, 'out.har'),
+      resourcesDir: join(bait, 'resources'),
+      content: 'attach',
+    };
+    await raw.call('Tracing', 'harStart', { options });
+    await raw.call('Frame', 'goto', { url: titled('a'), timeout: 5000, waitUntil: 'load' });
+    await raw.call('Tracing', 'harExport', { mode: 'archive' });
+    await raw.call('BrowserContext', 'close', {});
+    isUntouched(raw);
+    raw.socket.close();
+  });
+
+  it.each([
+    'null',
+    '[]',
+    '{}',
+    'no JSON',
+    '{"id":1,"guid":"","method":"__abort__","params":1}',
+    '{"guid":"a","method":"b"}',
+  ])('messages that would end this process: %s', async (text) => {
+    await start();
+    const socket = new WebSocket(proxy.playwrightUrl!);
+    await once(socket, 'open');
+    socket.send(text);
+    expect(await once(socket, 'close')).toEqual([1007, expect.anything()]);
+    await expect.poll(released).toEqual(['reused']);
+  });
+});
