@@ -116,11 +116,12 @@ With --lazy, the command starts without a browser. All addresses lead to this ma
 browser is leased when the command connects for the first time; the session id and the live view are
 not in the environment. Afterwards the browser is cleaned up and reused, unless --release is set.
 
-With --playwright, the command is a suite of Playwright Test, which needs no change: each worker leases
-a browser when it starts, and the browser is cleaned up when the worker ends. The command gets
-PW_TEST_CONNECT_WS_ENDPOINT, which other Playwright clients can pass to chromium.connect(); {endpoint}
-in its arguments is the same address. It needs playwright-core 1.59 or newer in the current folder.
-The links of the recordings are printed at the end. Projects of Firefox or WebKit can't run there.
+With --playwright, the command is a suite of Playwright Test, which needs no change: each worker
+leases a browser when it starts, and the browser is cleaned up when the worker ends. The command
+gets PW_TEST_CONNECT_WS_ENDPOINT, which other Playwright clients can pass to chromium.connect();
+{endpoint} in its arguments is the same address. It needs playwright-core 1.59 or newer in the
+current folder. The links of the recordings are printed at the end. Projects of Firefox or WebKit
+are refused there.
 ${ABOUT_TOKEN}
 
 The first signal is passed on to the command; a second one kills it. The browser is released however
