@@ -37,5 +37,5 @@ export interface ProxyRoute {
   readonly far: FarEnd;
   readonly channel: Channel;
   /** Ends it, and what it has opened in the browser. Never rejects. */
-  close(): Promise<void>;
+  close(this: void): Promise<void>;
 }

@@ -58,7 +58,8 @@ export function define(command: Command, interruption: Interruption): void {
       const isCleaned =
         (options.lazy || options.playwright) && command.getOptionValueSource('release') === 'default';
       const settings = isCleaned ? { ...options, release: 'auto' as const } : options;
-      const run = options.playwright ? execSuite : options.lazy ? execLazily : exec;
+      const behindProxy = options.playwright ? execSuite : execLazily;
+      const run = options.playwright || options.lazy ? behindProxy : exec;
       const code = await run(pool, whole, settings, interruption);
       if (code !== EXIT.ok) throw new ExitStatus(code);
     });

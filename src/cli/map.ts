@@ -53,7 +53,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .addHelpText('after', HELP)
     .action(async () => {
       const [pool, script, inputs] = separatePool(command, 'script', isScriptFirst);
-      const given = { ...command.opts(), script, inputs } as MapCommand;
+      const given: MapCommand = { ...command.opts(), script, inputs };
       if (given.queue === undefined) return map(pool, given, signal);
       return (await import('./queue-map.js')).mapByQueue(pool, given, given.queue, signal);
     });

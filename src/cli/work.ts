@@ -27,7 +27,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .addHelpText('after', HELP)
     .action(async () => {
       const [pool, script] = separatePool(command, 'script', isScriptFirst);
-      return work(pool, { ...command.opts(), script } as WorkCommand, signal);
+      return work(pool, { ...command.opts(), script }, signal);
     });
 }
 

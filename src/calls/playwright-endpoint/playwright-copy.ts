@@ -6,7 +6,11 @@ import { isRecord } from '../../shared/json.js';
 /** A copy of playwright-core. */
 export interface PlaywrightCopy {
   readonly version: string;
-  load(): Pick<BrowserType, 'connectOverCDP'>;
+  readonly load: () => Playwright['chromium'];
+}
+
+interface Playwright {
+  readonly chromium: Pick<BrowserType, 'connectOverCDP'>;
 }
 
 /** Packages that bring a copy of playwright-core, which package managers with strict folders hide from the project. */
@@ -33,10 +37,7 @@ function copyOf(require: NodeJS.Require): PlaywrightCopy | undefined {
     const manifest: unknown = require('playwright-core/package.json');
     const version = isRecord(manifest) ? manifest['version'] : undefined;
     if (typeof version !== 'string') return undefined;
-    return {
-      version,
-      load: () => (require('playwright-core') as typeof import('playwright-core')).chromium,
-    };
+    return { version, load: () => (require('playwright-core') as Playwright).chromium };
   } catch {
     return undefined;
   }
