@@ -262,7 +262,7 @@ async function execSuite(
     interruption.signal.throwIfAborted();
     const { playwrightUrl } = proxy;
     const variables = { ...NO_BROWSER, PW_TEST_CONNECT_WS_ENDPOINT: playwrightUrl };
-    return await runCommand(command, variables, options, interruption, playwrightUrl);
+    return await runCommand(command, variables, { ...options, endpoint: playwrightUrl }, interruption);
   } finally {
     await proxy.close();
     // Between the lines of the tests, nobody would see them.
@@ -305,14 +305,16 @@ function webPage(address = ''): string | undefined {
 /**
  * Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return.
  *
- * @param endpoint What replaces {endpoint} in its arguments.
+ * @param options `endpoint`: what replaces {endpoint} in its arguments.
  */
 async function runCommand(
   words: readonly string[],
   variables: NodeJS.ProcessEnv,
-  { passEnv }: ExecOptions,
+  {
+    passEnv,
+    endpoint = variables['BROWSER_POOL_LOCAL_CDP_WS_URL'],
+  }: ExecOptions & { endpoint?: string | undefined },
   interruption: Interruption,
-  endpoint = variables['BROWSER_POOL_LOCAL_CDP_WS_URL'],
 ): Promise<number> {
   const [command, ...args] = words.map((word) => (endpoint ? word.replaceAll('{endpoint}', endpoint) : word));
   const child = spawn(command!, args, {
