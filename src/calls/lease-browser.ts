@@ -119,7 +119,8 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   const caller = 'leaseBrowser';
   const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
   const settings = readLeaseOptions(heldLeaseChecks, rest, { caller, connector });
-  const plan = { pool: resolvePool(pool), settings, connector, addedNames: NAMES };
+  const isOwnContextUsed = OPENS_CONTEXTS in rest ? false : undefined;
+  const plan = { pool: resolvePool(pool), settings, connector, addedNames: NAMES, isOwnContextUsed };
   const opening = loadLease().then(({ openLease }) => openLease(plan));
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
@@ -164,6 +165,9 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
   const attaching = loadLease().then(({ attachLease }) => attachLease(plan, handover));
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }
+
+/** @internal An option of the fixtures, whose tests open contexts of their own. The same in each copy of this library. */
+export const OPENS_CONTEXTS: unique symbol = Symbol.for('pooled-browser.opens-contexts');
 
 /** The same in each copy of this library. */
 const LEASE: unique symbol = Symbol.for('pooled-browser.lease');

@@ -4,6 +4,7 @@ import { artifactsChecks, type ArtifactsFeatureOptions } from '../features/artif
 import { downloadsChecks, type DownloadsFeatureOptions } from '../features/downloads/options.js';
 import { exposeNetworkChecks, type ExposeNetworkOption } from '../features/exposed-network/options.js';
 import { verifyFeatures, type FeatureSettings } from '../features/options.js';
+import { startPageChecks, type StartPageOptions } from '../features/start-page/options.js';
 import { replaysChecks, type ReplaysOptions } from '../features/replays/options.js';
 import {
   acquisitionChecks,
@@ -43,7 +44,7 @@ import {
 import type { ProxyEvent, RunEvent } from './events.js';
 
 /** How a browser is acquired. */
-export interface LeaseAcquireOptions extends AcquisitionOptions, OwnerOptions {}
+export interface LeaseAcquireOptions extends AcquisitionOptions, StartPageOptions, OwnerOptions {}
 
 /** How the library connects, and what the browser reaches and downloads. */
 export interface LeaseConnectOptions<Library extends LibraryTypes = LibraryTypes>
@@ -125,7 +126,11 @@ export interface ProxyOptions<Session extends object = BrowserSession>
 export interface SessionLeaseOptions<Session extends object = BrowserSession>
   extends LeaseAcquireOptions, LeaseReleaseOptions<Session> {}
 
-const leaseAcquireChecks = checksOf<LeaseAcquireOptions>()({ ...acquisitionChecks, ...ownerChecks });
+const leaseAcquireChecks = checksOf<LeaseAcquireOptions>()({
+  ...acquisitionChecks,
+  ...startPageChecks,
+  ...ownerChecks,
+});
 
 const leaseReleaseChecks = checksOf<LeaseReleaseOptions<never>>()({
   ...endChecks,

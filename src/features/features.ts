@@ -22,7 +22,7 @@ export function createFeatures(settings: FeatureSettings, isForTasks = false) {
     owner: new Owner(settings),
     pendingCalls: new PendingCalls(),
     nesting: new Nesting(),
-    startPage: new StartPage(isForTasks),
+    startPage: new StartPage(settings, isForTasks),
   };
 }
 

@@ -16,7 +16,7 @@ import {
   type ReplaysSteps,
   type ReplaysTimes,
 } from './replays/options.js';
-import type { StartPageSteps } from './start-page/options.js';
+import type { StartPageSettings, StartPageSteps } from './start-page/options.js';
 
 /** The checked options of all features. */
 export interface FeatureSettings
@@ -25,7 +25,8 @@ export interface FeatureSettings
     ArtifactsFeatureSettings,
     DownloadsFeatureSettings,
     ExposeNetworkSettings,
-    OwnerSettings {}
+    OwnerSettings,
+    StartPageSettings {}
 /** The parts of a result. */
 export interface FeatureResults extends ReplaysResult, ArtifactsResult, DownloadsResult {}
 /** The stages of `timings`. */

@@ -47,5 +47,5 @@ export interface LeaseContext<
   /** The browser must not be leased again: something of this lease is left there. Reports why. */
   readonly preventReuse: (why: string, cause: unknown) => void;
   /** Something has happened in the browser's own context. */
-  readonly noteOwnContext: () => void;
+  readonly onOwnContextUsed: () => void;
 }

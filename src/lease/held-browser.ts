@@ -1,5 +1,6 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import { inTime } from '../connect/in-time.js';
+import { loadConnect } from '../connect/load-connect.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
 import { heldSessionsOf, type HeldSession } from '../pool/held-sessions.js';
@@ -11,7 +12,6 @@ import type { ReleaseError } from '../shared/service-errors.js';
 import type { Acquired } from './acquire.js';
 import type { CallContext, LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
-import { loadConnect } from './link.js';
 import type { ReleaseOption } from './options.js';
 import type { Handover } from './plan.js';
 import type { LeaseOutcome, Released, ReleaseChoice } from './summary.js';
@@ -21,24 +21,21 @@ const CLEANUP_TIMEOUT = 5000;
 
 interface HowToHold<Session extends object> {
   readonly release: ReleaseOption<Session>;
-  readonly worksInOwnContext: boolean;
+  /** The holder of the lease works in the browser's own context. */
+  readonly isOwnContextUsed: boolean;
 }
 
 /** A leased browser, until its release: what is left in it, and whether another lease may use it. */
 export class HeldBrowser<Session extends object> {
   readonly context: LeaseContext<AnyStep, Session>;
-  readonly pool: BrowserPool<Session>;
   /** Resolves when the release begins. */
   readonly releasing: Promise<void>;
   /** The lease was connected. */
   wasReached = false;
-  /** The holder of the lease works in the browser's own context. */
-  worksInOwnContext: boolean;
   #onReleasing = () => {};
-  #wasOwnContextTouched = false;
+  #isOwnContextUsed: boolean;
   #mayBeReused = true;
   readonly #acquired: Acquired<Session>;
-  readonly #lease: LeaseContext<LeaseStep<Session>, Session>;
   readonly #held: HeldSession;
   readonly #release: ReleaseOption<Session>;
   readonly #givenUp = new LinkedAbort();
@@ -46,12 +43,11 @@ export class HeldBrowser<Session extends object> {
   constructor(call: CallContext, acquired: Acquired<Session>, how: HowToHold<Session>) {
     const { grant, ticket, servedAt, pool } = acquired;
     this.#acquired = acquired;
-    this.pool = pool;
     this.#release = how.release;
-    this.worksInOwnContext = how.worksInOwnContext;
+    this.#isOwnContextUsed = how.isOwnContextUsed;
     this.#held = heldSessionsOf(pool).hold(grant.id, ticket, { onCrash: call.settings.releaseOnCrash });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
-    this.#lease = this.context = {
+    this.context = {
       ...call,
       pool,
       grant,
@@ -59,12 +55,16 @@ export class HeldBrowser<Session extends object> {
       sessionId: grant.id,
       servedAt,
       givenUp: this.#givenUp.signal,
-      noteOwnContext: () => void (this.#wasOwnContextTouched = true),
+      onOwnContextUsed: () => void (this.#isOwnContextUsed = true),
       preventReuse: (why, cause) => {
         this.#mayBeReused = false;
         this.#reportUnclean(why, cause);
       },
     };
+  }
+
+  get pool(): BrowserPool<Session> {
+    return this.#acquired.pool;
   }
 
   /**
@@ -197,13 +197,14 @@ export class HeldBrowser<Session extends object> {
     return this.#isLeasedAgain && !losesLogins && this.#mayBeReused;
   }
 
+  /** The context, for the events of the heart. */
+  get #lease(): LeaseContext<LeaseStep<Session>, Session> {
+    return this.context;
+  }
+
   /** Where a browser without a service is. */
   get #address(): string {
     return this.#acquired.grant.cdpUrl ?? '';
-  }
-
-  get #isOwnContextUsed(): boolean {
-    return this.worksInOwnContext || this.#wasOwnContextTouched;
   }
 
   #reportUnclean(message: string, cause?: unknown): CleanupError {

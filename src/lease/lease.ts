@@ -161,11 +161,10 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   }
 
   #hold(acquired: Acquired<Session>): void {
-    const { settings, isOwnContextUsed: worksInOwnContext = settings.context === 'default' } = this.#plan;
+    const { settings, isOwnContextUsed = settings.context === 'default' } = this.#plan;
     const { release } = settings;
-    const { attempt } = this.#call.browser;
-    this.#browser = new HeldBrowser(this.#call.context, acquired, { release, worksInOwnContext });
-    this.#call.browser = { attempt, sessionId: acquired.grant.id };
+    this.#browser = new HeldBrowser(this.#call.context, acquired, { release, isOwnContextUsed });
+    this.#call.browser.sessionId = acquired.grant.id;
     this.#hooks.leased(this.context);
   }
 

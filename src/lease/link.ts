@@ -1,9 +1,10 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
+import { loadConnect } from '../connect/load-connect.js';
 import type { ConnectAddition } from '../connect/extension.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
-import { hasAcquireRequest } from '../services/browser-service.js';
+import { requestFactsOf } from '../services/browser-service.js';
 import { meaningOf } from '../net/status.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
@@ -15,15 +16,11 @@ import {
   LeaseOverError,
   type LossReason,
 } from '../shared/lease-errors.js';
-import { lazy } from '../shared/lazy.js';
 import type { LeaseContext } from './context.js';
 import type { LeaseStep } from './events.js';
 
 /** The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time. */
 const EXPIRY_WARNING = 10_000;
-
-/** Loaded while the acquire request waits, with the automation library. */
-export const loadConnect = lazy(() => import('../connect/connect-session.js'));
 
 /** How a lease connects. */
 export interface LinkPlan<Handles> {
@@ -44,7 +41,7 @@ const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: tru
 export async function prepareConnect(pool: BrowserPool<object>, connector: Connector): Promise<void> {
   const { host, service } = clientOf(pool);
   const { connections, spare } = await host.open();
-  if (hasAcquireRequest(service)) await connections.connected;
+  if (requestFactsOf(service).hasAcquireRequest) await connections.connected;
   spare.prepare();
   await Promise.all([connector.load(), loadConnect()]);
 }
@@ -218,7 +215,7 @@ export class Link<Handles> {
     pageUrl?: string,
     grant = this.#lease.grant,
   ): Promise<OpenConnection<Handles>> {
-    const { settings, emit, pool, sessionId, noteOwnContext } = this.#lease;
+    const { settings, emit, pool, sessionId, onOwnContextUsed } = this.#lease;
     const { connector, additions } = this.#plan;
     return this.#lease.time('connect', async () => {
       emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
@@ -232,7 +229,7 @@ export class Link<Handles> {
           signal,
           additions: additions(),
           onMisfit: (name: string) => this.#noteMisfit(name),
-          onOwnContextUsed: noteOwnContext,
+          onOwnContextUsed,
           onPagesClosed: (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls }),
         };
         const { connectSession } = await loadConnect();

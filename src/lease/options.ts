@@ -1,5 +1,5 @@
 import type { CheckingConnector, ContextChoice, Protocol } from '../connect/connector.js';
-import { leaseName, leaseTags, pageUrl } from '../pool/pool-options.js';
+import { leaseName, leaseTags } from '../pool/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import {
@@ -71,11 +71,6 @@ export interface AcquisitionOptions {
    */
   tags?: Readonly<Record<string, string>> | undefined;
   /**
-   * URL at which the callback begins, and each task and test. The library opens it after the connect if the service opens no URL, or
-   * not in the page of the callback. If it fails to load within `connectTimeout`, the lease continues. Default: the pool's.
-   */
-  startUrl?: string | undefined;
-  /**
    * Total time to wait for a browser, in ms.
    * @default 300_000
    */
@@ -98,7 +93,6 @@ export interface AcquisitionOptions {
 export const acquisitionChecks = checksOf<AcquisitionOptions>()({
   name: optional(leaseName()),
   tags: optional(leaseTags()),
-  startUrl: optional(pageUrl()),
   acquireTimeout: optional(milliseconds(), 300_000),
   unreachableTimeout: optional(milliseconds(), 30_000),
   pollTimeout: optional(anyOf('a number of milliseconds above 0, or false', milliseconds(), off()), 25_000),
@@ -106,7 +100,7 @@ export const acquisitionChecks = checksOf<AcquisitionOptions>()({
 });
 
 /** The options that are fields of each acquire request. */
-export const requestedBy = ({ name, tags, startUrl }: AcquisitionOptions) => ({ name, tags, startUrl });
+export const requestedBy = ({ name, tags }: AcquisitionOptions) => ({ name, tags });
 
 /** How many browsers a call may lease. */
 export interface AttemptOptions {

@@ -13,7 +13,7 @@ export interface LeasePlan<Handles, Session extends object, Features extends Fea
   /** How to connect. Without it, another program connects. */
   readonly connector?: Connector<Handles>;
   /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
-  readonly isOwnContextUsed?: boolean;
+  readonly isOwnContextUsed?: boolean | undefined;
   /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
   readonly addedNames?: readonly string[];
 }

@@ -11,7 +11,7 @@ import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
 import {
   checkService,
-  opensStartUrl,
+  requestFactsOf,
   type BrowserService,
   type Replay,
   type ReplayRequest,
@@ -110,7 +110,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
       start_url: startUrl,
     } = readOptions(acquireRequestChecks, request, 'acquire');
     const { signal, onEvent, owner } = readOptions(acquireChecks, options, 'acquire');
-    if (startUrl !== undefined && !opensStartUrl(this.#service)) {
+    if (startUrl !== undefined && !requestFactsOf(this.#service).opensStartUrl) {
       const message = `The service ${this.#service.name} opens no URL. Use leaseBrowser with startUrl: it opens the URL after it has connected.`;
       throw new InvalidOptionError('start_url', message, this.#facts());
     }

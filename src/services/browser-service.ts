@@ -409,15 +409,28 @@ export function leasesAgain({ owner }: BrowserService): boolean {
   return owner !== undefined;
 }
 
-/** Whether a browser is leased by a request, and not by the connection alone. */
-export function hasAcquireRequest({ acquire }: BrowserService): boolean {
-  return acquire(SAMPLE) !== undefined;
+/** What the acquire request of a service shows about it. */
+interface RequestFacts {
+  /** A browser is leased by a request, and not by the connection alone. */
+  readonly hasAcquireRequest: boolean;
+  /** The service itself opens the URL of `LeaseRequest.startUrl`: its acquire request contains it. */
+  readonly opensStartUrl: boolean;
 }
 
-/** Whether the service itself opens the URL of `LeaseRequest.startUrl`: its acquire request contains it. */
-export function opensStartUrl({ acquire }: BrowserService): boolean {
+const requestFacts = new WeakMap<BrowserService, RequestFacts>();
+
+/** Reads the facts from a request for an example, once for each service. */
+export function requestFactsOf(service: BrowserService): RequestFacts {
+  const known = requestFacts.get(service);
+  if (known) return known;
   const startUrl = 'https://start.example.com/';
-  return JSON.stringify(acquire({ ...SAMPLE, startUrl }) ?? '').includes(startUrl);
+  const request = service.acquire({ ...SAMPLE, startUrl });
+  const facts = {
+    hasAcquireRequest: request !== undefined,
+    opensStartUrl: JSON.stringify(request ?? '').includes(startUrl),
+  };
+  requestFacts.set(service, facts);
+  return facts;
 }
 
 function isJson(value: unknown): boolean {

@@ -80,6 +80,7 @@ const OF_FEATURES = new RegExp(
     'screenshot',
     'expose',
     'nested',
+    'start-?url',
   ].join('|'),
   'i',
 );

@@ -1,12 +1,12 @@
 import type { OpenConnection } from '../../connect/connect-session.js';
 import { clientOf } from '../../pool/client.js';
-import { opensStartUrl } from '../../services/browser-service.js';
+import { requestFactsOf, type LeaseRequest } from '../../services/browser-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import type { LeaseContext } from '../../lease/context.js';
-import { loadConnect } from '../../lease/link.js';
+import { loadConnect } from '../../connect/load-connect.js';
 import type { StepOf } from '../../lease/events.js';
 import type { EndWork, LeaseFeature, OpenedPart, Work } from '../../lease/feature.js';
-import type { StartPageSteps } from './options.js';
+import type { StartPageSettings, StartPageSteps } from './options.js';
 
 type Context = LeaseContext<StepOf<StartPageSteps>>;
 
@@ -15,36 +15,40 @@ type Context = LeaseContext<StepOf<StartPageSteps>>;
  * fail the lease.
  */
 export class StartPage implements LeaseFeature {
-  readonly name = 'startUrl';
-  /** `connectTimeout` limits the hook. */
-  readonly timeout = 2 ** 31 - 1;
+  readonly name = 'start-page';
+  /** `connectTimeout` limits the opening of the page. */
+  readonly timeout = Number.POSITIVE_INFINITY;
 
+  readonly #url: string | undefined;
   readonly #isForTasks: boolean;
 
   /** @param isForTasks Tasks open their own pages. */
-  constructor(isForTasks: boolean) {
+  constructor({ startUrl }: StartPageSettings, isForTasks: boolean) {
+    this.#url = startUrl;
     this.#isForTasks = isForTasks;
+  }
+
+  request(): Partial<LeaseRequest> {
+    return { startUrl: this.#url };
   }
 
   /** The service opens the URL in the browser's own context, also if the lease does not use that context. */
   leased(lease: LeaseContext): void {
-    const isOpened = lease.settings.startUrl !== undefined && opensStartUrl(clientOf(lease.pool).service);
-    if (isOpened) lease.noteOwnContext();
+    if (this.#url !== undefined && isOpenedByService(lease)) lease.onOwnContextUsed();
   }
 
   /** Each task begins at the URL. */
   async begin({ kind, lease, ...part }: Work): Promise<EndWork | undefined> {
-    if (kind === 'task') await this.openIn(lease, part, lease.settings.startUrl);
+    if (kind === 'task') await this.openIn(lease, part, this.#url);
     return undefined;
   }
 
   /** Opens the URL in the page of a connection, unless the service did. Without a connection, in the first page of the browser. */
   async opened(lease: Context, part: OpenedPart | undefined): Promise<void> {
     if (this.#isForTasks) return;
-    const { startUrl } = lease.settings;
-    const isOpened = opensStartUrl(clientOf(lease.pool).service);
-    if (part) return this.openIn(lease, part, startUrl, isOpened);
-    if (!isOpened) await attempt(lease, startUrl, (url) => openDirectly(lease, url));
+    const isOpened = isOpenedByService(lease);
+    if (part) return this.openIn(lease, part, this.#url, isOpened);
+    if (!isOpened) await attempt(lease, this.#url, (url) => openDirectly(lease, url));
   }
 
   /** @param onlyIfBlank A page that shows something stays as it is. */
@@ -61,6 +65,10 @@ export class StartPage implements LeaseFeature {
       await openUrl(handles, url, { timeout, onlyIfBlank });
     });
   }
+}
+
+function isOpenedByService({ pool }: Pick<LeaseContext, 'pool'>): boolean {
+  return requestFactsOf(clientOf(pool).service).opensStartUrl;
 }
 
 async function attempt(
