@@ -10,7 +10,7 @@ import { isRecord } from './json.js';
 export const OLDEST: Readonly<Record<string, string>> = {
   '@playwright/test': '1.55.0',
   bullmq: '5.0.0',
-  'chromium-bidi': '17.0.0',
+  'chromium-bidi': '17.0.2',
   ioredis: '5.0.0',
   'playwright-core': '1.55.0',
   'puppeteer-core': '24.5.0',

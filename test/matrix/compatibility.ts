@@ -48,19 +48,20 @@ ${table(
     'Puppeteer, BiDi',
     'queue (BullMQ)',
     'ends and commands',
+    'features',
     'Vitest',
     'Playwright Test',
   ],
   runtimes.map((runtime) => {
     const own = ofRuntime(runtime);
-    const parts = ['leases', 'leases', 'leases', 'queue', 'ends', 'Vitest', 'Playwright Test'];
+    const parts = ['leases', 'leases', 'leases', 'queue', 'ends', 'features', 'Vitest', 'Playwright Test'];
     return [runtime, platform(), ...parts.map((part) => shareOf(own, part))];
   }),
 )}
 
 "Ends and commands": SIGTERM, SIGINT, SIGKILL with \`releaseOnCrash\`, \`process.exit\`, an uncaught exception and rejection, the
 browsers of this machine in a program that ends by itself, \`exec\`, \`map\` that is killed and resumed, \`proxy\`, and the service
-\`cdp\`. Vitest and Playwright Test start Node: they were not run on Bun and Deno. Playwright has no BiDi.
+\`cdp\`. Features: \`exposeNetwork\`, downloads, artifacts and recordings. Both run once for each runtime. Vitest and Playwright Test start Node: they were not run on Bun and Deno. Playwright has no BiDi.
 
 ## Package managers
 

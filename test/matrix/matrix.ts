@@ -132,8 +132,10 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
     note('leases', await runTests('heart'));
     if (redis) note('queue', await runTests('queue', { REDIS_URL: redis.url }));
     // These take long, and do not depend on libraries: once for each runtime.
-    if (isSmall || all.findIndex((one) => one.runtime === wanted.runtime) === index)
+    if (isSmall || all.findIndex((one) => one.runtime === wanted.runtime) === index) {
       note('ends', await runTests('ends'));
+      note('features', await runTests('features'));
+    }
     const nodeModules = installer !== "yarn Plug'n'Play";
     if (nodeModules) note('types', await typeFaults());
     if (isSmall || runtime.name === 'Node') {

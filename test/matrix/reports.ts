@@ -48,6 +48,8 @@ interface Spec {
     readonly annotations: readonly { readonly type: string }[];
     readonly results: readonly {
       readonly status: string;
+      /** Playwright Test before 1.56 lists them only here. */
+      readonly annotations?: readonly { readonly type: string }[];
       readonly attachments: readonly { readonly name: string; readonly path?: string }[];
     }[];
   }[];
@@ -62,14 +64,14 @@ export function faultsOfPlaywright(text: string, folder: string): string | undef
   const { suites } = JSON.parse(text) as PlaywrightReport;
   const specs = suites.flatMap((suite) => suite.specs);
   const of = (title: string) => specs.find((spec) => spec.title === title)?.tests[0];
-  const { annotations = [], results = [] } = of('fails') ?? {};
+  const { results = [] } = of('fails') ?? {};
   const files = results.flatMap(({ attachments }) => attachments);
   const isInPlace = ({ path = '' }) => dirname(dirname(path)) === folder;
   return faultsOf([
     // Its timeout is shorter than the wait for a browser.
     ['passes', of('passes')?.results[0]?.status, 'passed'],
     ['fails', results[0]?.status, 'failed'],
-    ['its annotations', annotations.map(({ type }) => type).join(), 'session,lease,live-view,replay'],
+    ['its annotations', annotationsOf(of('fails')).join(), 'session,lease,live-view,replay'],
     // The blank page, which the browser always has, is hidden.
     ['its screenshots', files.filter((file) => file.name === 'screenshot' && !isInPlace(file)).length, 1],
     [
@@ -80,8 +82,13 @@ export function faultsOfPlaywright(text: string, folder: string): string | undef
         .join(),
       'screenshot.png',
     ],
-    ['annotations of other tests', of('passes')?.annotations.length, 0],
+    ['annotations of other tests', annotationsOf(of('passes')).length, 0],
   ]);
+}
+
+function annotationsOf(test: Spec['tests'][number] | undefined): string[] {
+  const all = [test?.annotations, ...(test?.results ?? []).map(({ annotations }) => annotations)];
+  return [...new Set(all.flatMap((some = []) => some.map(({ type }) => type)))];
 }
 
 type Check = readonly [what: string, found: unknown, expected: unknown];

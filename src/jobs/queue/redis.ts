@@ -33,7 +33,7 @@ const OPTIONS = {
 /** Errors after which another attempt to connect is useless. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password/;
 
-/** A connection to Redis that is replaced when it breaks. Commands wait meanwhile. */
+/** @internal A connection to Redis that is replaced when it breaks. Commands wait meanwhile. */
 export class RedisLink implements AsyncDisposable {
   readonly client: Redis;
   readonly #where: string;
@@ -46,7 +46,9 @@ export class RedisLink implements AsyncDisposable {
   /** @throws `QueueError` when Redis can't be reached or refuses the password. */
   static async open(settings: RedisSettings): Promise<RedisLink> {
     const address = redisAddress(settings.connection);
-    const { Redis } = await loadLibrary('ioredis', () => import('ioredis'));
+    const library = await loadLibrary('ioredis', () => import('ioredis'));
+    // Of the oldest versions, the class is only the default export.
+    const { Redis = library.default as unknown as typeof library.Redis } = library as Partial<typeof library>;
     const client =
       typeof address === 'string' ? new Redis(address, OPTIONS) : new Redis({ ...address, ...OPTIONS });
     const link = new RedisLink(client, settings.redisTimeout);

@@ -1,4 +1,5 @@
 import type { BidiMapper } from 'chromium-bidi';
+import { loadLibrary } from '../../shared/lazy.js';
 import { CdpConnection, CdpSessionGone, type CdpEvent } from '../../net/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
 import { HttpFault } from '../http/answer.js';
@@ -13,14 +14,13 @@ export interface BidiLibrary {
   readonly parser: BidiMapper.BidiCommandParameterParser | undefined;
 }
 
-/** Loads the optional peer chromium-bidi. @throws HttpFault 501 when it is not installed. */
+/** Loads the optional peer chromium-bidi. @throws HttpFault 501 when it is not installed, or too old. */
 export async function loadBidiLibrary(): Promise<BidiLibrary> {
   try {
-    const { BidiMapper } = await import('chromium-bidi');
+    const { BidiMapper } = await loadLibrary('chromium-bidi', () => import('chromium-bidi'));
     return { mapper: BidiMapper, parser: await loadParser() };
-  } catch {
-    const message = 'BiDi needs the package chromium-bidi. Install it: npm install chromium-bidi';
-    throw new HttpFault(501, 'not_implemented', message);
+  } catch (error) {
+    throw new HttpFault(501, 'not_implemented', `BiDi: ${(error as Error).message}`);
   }
 }
 
