@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Protocol } from '../connect/connector.js';
+import type { MessageRules } from '../connect/message-filter.js';
 import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
 import type { Grant } from '../services/browser-service.js';
@@ -182,7 +183,7 @@ async function exec(
     const needsHeaders =
       grant.cdpUrl !== undefined && hasEntries(headersTo(new URL(grant.cdpUrl), grant, trust));
     const isLocal = localEndpoint || needsHeaders;
-    await using endpoint = isLocal ? await openLocalEndpoint(grant, trust) : undefined;
+    await using endpoint = isLocal ? await openLocalEndpoint(grant, trust, exposed?.rules) : undefined;
     signal.throwIfAborted();
     const all = {
       ...variables,
@@ -381,8 +382,12 @@ const LOST =
   'The connection that exposes hosts of this machine was lost: requests of the browser to them fail.';
 
 /** Opens an address on loopback that connects each client to the browser with a new WebSocket. */
-async function openLocalEndpoint(grant: Grant, trust: Trust): Promise<LoopbackEndpoint> {
+async function openLocalEndpoint(
+  grant: Grant,
+  trust: Trust,
+  rules: readonly MessageRules[] = [],
+): Promise<LoopbackEndpoint> {
   const { openSocket } = await import('../connect/connect-session.js');
   const { openSharedEndpoint } = await import('../connect/loopback-endpoint.js');
-  return openSharedEndpoint((signal) => openSocket(grant, { protocol: 'cdp', trust, signal }));
+  return openSharedEndpoint((signal) => openSocket(grant, { protocol: 'cdp', trust, signal, rules }));
 }

@@ -65,6 +65,29 @@ export class CdpClient {
     return (await result) as ResultOf<Method>;
   }
 
+  /**
+   * Sends a command whose last parameter is a text of base64, which can be large: over a connection of its own, the whole
+   * message never exists at once. The parts are dropped as they are sent.
+   */
+  async sendWithBody(method: string, params: object, name: string, body: Buffer[]): Promise<void> {
+    const { sendParts } = this.#carrier;
+    const size = body.reduce((sum, { length }) => sum + length, 0);
+    if (!sendParts || size < LARGE) {
+      await this.send(method, { ...params, [name]: Buffer.concat(body).toString('base64') });
+      return;
+    }
+    if (this.#hasEnded) throw new Error('The WebSocket has ended.');
+    const id = ++lastId;
+    const result = new Promise<unknown>((resolve, reject) =>
+      this.#pending.set(id, { method, resolve, reject }),
+    );
+    const [head, tail] = JSON.stringify({ id, method, params: { ...params, [name]: '' } }).split(
+      /(?<=")(?="\}\}$)/,
+    );
+    void sendParts(partsOf(head!, body, tail!));
+    await result;
+  }
+
   /** Lists the targets of the browser. */
   async targets(): Promise<readonly Target[]> {
     return (await this.send('Target.getTargets')).targetInfos;
@@ -110,6 +133,28 @@ export class CdpClient {
     }
     return true;
   }
+}
+
+/** Size in bytes of a body from which it is sent in parts, and of a part. Bytes in threes need no padding. */
+const LARGE = 3 * 1024 * 1024;
+const PART = 3 * 256 * 1024;
+
+function* partsOf(head: string, body: Buffer[], tail: string): Iterable<Buffer> {
+  yield Buffer.from(head);
+  let waiting: Buffer[] = [];
+  let size = 0;
+  while (body.length > 0) {
+    const next = body.shift()!;
+    waiting.push(next);
+    size += next.length;
+    if (size < PART) continue;
+    const bytes = Buffer.concat(waiting);
+    const end = size - (size % 3);
+    yield Buffer.from(bytes.toString('base64', 0, end), 'latin1');
+    waiting = [bytes.subarray(end)];
+    size -= end;
+  }
+  yield Buffer.from(Buffer.concat(waiting).toString('base64') + tail);
 }
 
 function messageOf(error: unknown): string {

@@ -33,6 +33,7 @@ export interface MessageRules {
   readonly commands?: {
     readonly [Name in CommandName]?: (
       params: CommandParams<Name>,
+      sessionId: string | undefined,
     ) => object | undefined | Promise<object | undefined>;
   };
   /** No client can circumvent `commands`: each command is parsed, which costs time. */
@@ -99,7 +100,7 @@ export class MessageFilter implements SocketTap {
     const name = command.method as CommandName & ResultName;
     if (this.#rules.some(({ results }) => results?.[name]))
       this.#awaited.set(keyOf(command.sessionId, command.id), name);
-    const changed = this.#change(name, command.params);
+    const changed = this.#change(name, command);
     if (changed instanceof Promise) return void this.#sendLater(command, changed);
     if (changed === undefined) return isLimited ? JSON.stringify(command) : data;
     return withParams(command, changed);
@@ -139,13 +140,17 @@ export class MessageFilter implements SocketTap {
     );
   }
 
-  #change(name: CommandName, params: unknown): object | undefined | Promise<object | undefined> {
+  #change(
+    name: CommandName,
+    { params, sessionId }: Message,
+  ): object | undefined | Promise<object | undefined> {
     let changed: object | undefined | Promise<object | undefined>;
     for (const { commands } of this.#rules) {
-      const rule = commands?.[name] as ((params: unknown) => typeof changed) | undefined;
+      const rule = commands?.[name] as
+        ((params: unknown, sessionId: string | undefined) => typeof changed) | undefined;
       if (!rule) continue;
       const apply = (before: object | undefined) => {
-        const next = rule(readCommand(name, { ...(params as object), ...before }));
+        const next = rule(readCommand(name, { ...params, ...before }), sessionId);
         return next instanceof Promise ? next.then((one) => merge(before, one)) : merge(before, next);
       };
       changed = changed instanceof Promise ? changed.then(apply) : apply(changed);

@@ -36,6 +36,16 @@ const evaluated = v.object({
 /** The function in pages through which Playwright receives the calls of exposed functions. */
 const PLAYWRIGHTS_BINDING = '__playwright__binding__';
 
+const headers = v.record(text, text);
+const request = v.looseObject({ url: text, method: text, headers, postData: may(text) });
+const response = v.looseObject({
+  url: text,
+  status: v.number(),
+  statusText: text,
+  headers,
+  timing: may(v.looseObject({ requestTime: v.number() })),
+});
+
 /** The events of a browser that this library reads, with the fields that it reads. */
 const EVENTS = {
   'Browser.downloadWillBegin': v.object({ guid, url: text, suggestedFilename: text, frameId: may(text) }),
@@ -61,6 +71,7 @@ const EVENTS = {
   'Fetch.requestPaused': v.object({
     requestId: text,
     frameId: text,
+    networkId: may(text),
     request: v.object({
       url: text,
       method: httpMethod,
@@ -70,17 +81,15 @@ const EVENTS = {
       postDataEntries: may(v.array(v.object({ bytes: may(text) }))),
     }),
   }),
+  'Network.requestWillBeSent': v.looseObject({
+    requestId: text,
+    request,
+    type: may(text),
+    redirectResponse: may(response),
+  }),
+  'Network.responseReceived': v.looseObject({ requestId: text, response }),
 };
 
-const headers = v.record(text, text);
-const request = v.looseObject({ url: text, method: text, headers, postData: may(text) });
-const response = v.looseObject({
-  url: text,
-  status: v.number(),
-  statusText: text,
-  headers,
-  timing: may(v.looseObject({ requestTime: v.number() })),
-});
 const ofFrame = v.looseObject({ frameId: text });
 const ofRequest = v.looseObject({ requestId: text });
 const ofTarget = v.looseObject({ targetInfo });
@@ -141,15 +150,8 @@ const EVENTS_OF_LIBRARIES = {
     request,
     authChallenge: v.looseObject({ origin: text }),
   }),
-  'Network.requestWillBeSent': v.looseObject({
-    requestId: text,
-    request,
-    type: may(text),
-    redirectResponse: may(response),
-  }),
   'Network.requestWillBeSentExtraInfo': v.looseObject({ requestId: text, headers }),
   'Network.requestServedFromCache': ofRequest,
-  'Network.responseReceived': v.looseObject({ requestId: text, response }),
   'Network.responseReceivedExtraInfo': v.looseObject({ requestId: text, headers }),
   'Network.loadingFinished': ofRequest,
   'Network.loadingFailed': v.looseObject({ requestId: text, errorText: text }),
@@ -275,6 +277,12 @@ const COMMANDS = {
     behavior: text,
     downloadPath: may(text),
     browserContextId: may(text),
+  }),
+  'Network.emulateNetworkConditions': v.looseObject({
+    offline: may(v.boolean()),
+    latency: may(v.number()),
+    downloadThroughput: may(v.number()),
+    uploadThroughput: may(v.number()),
   }),
   'DOM.setFileInputFiles': v.object({ files: v.array(text) }),
   'input.setFiles': v.object({ files: v.array(text) }),

@@ -98,6 +98,8 @@ export class Socket {
   readonly #commands = new OpenCommands();
   readonly #onSent = new Set<() => void>();
   #keepAlive: KeepAlive | undefined;
+  /** A message that is sent in parts, with which no other one may mix. */
+  #parts: Promise<void> | undefined;
   #detach = () => {};
 
   /** Opens the WebSocket. A redirect, or any other response than an upgrade, is an error. */
@@ -149,7 +151,7 @@ export class Socket {
     } finally {
       signal.removeEventListener('abort', terminate);
     }
-    if (keepAlive) socket.#keepAlive = new KeepAlive(keepAlive, (command) => websocket.send(command));
+    if (keepAlive) socket.#keepAlive = new KeepAlive(keepAlive, (command) => socket.#write(command));
     return socket;
   }
 
@@ -240,10 +242,36 @@ export class Socket {
       ended: this.ended,
       send: (message) => {
         this.#keepAlive?.noteSent();
-        this.#websocket.send(message);
+        this.#write(message);
       },
+      sendParts: (parts) => this.#writeParts(parts),
       listen: (onMessage) => void (this.onMessage = onMessage),
     };
+  }
+
+  #write(message: string): void {
+    if (this.#parts) void this.#parts.then(() => this.#write(message));
+    else this.#websocket.send(message);
+  }
+
+  async #writeParts(parts: Iterable<Uint8Array>): Promise<void> {
+    while (this.#parts) await this.#parts;
+    const write = async () => {
+      let before: Uint8Array | undefined;
+      const send = (part: Uint8Array, fin: boolean) =>
+        new Promise<void>((resolve, reject) =>
+          this.#websocket.send(part, { fin, binary: false }, (error) => (error ? reject(error) : resolve())),
+        );
+      for (const part of parts) {
+        if (before) await send(before, false);
+        before = part;
+      }
+      if (before) await send(before, true);
+    };
+    this.#parts = write()
+      .catch(() => this.cut('dropped'))
+      .finally(() => (this.#parts = undefined));
+    await this.#parts;
   }
 
   /** Measures the round trip. The answer repeats the time of the ping. */

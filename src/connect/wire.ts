@@ -9,6 +9,8 @@ export interface CdpCarrier {
   /** Resolves when the socket has ended. */
   readonly ended: Promise<unknown>;
   send(message: string): void;
+  /** Sends a message in parts, each when the one before was handed to the network. Other messages wait. */
+  sendParts?(parts: Iterable<Uint8Array>): Promise<void>;
   /** Passes each message to this function. */
   listen(onMessage: (data: Frame) => void): void;
 }

@@ -2,6 +2,7 @@ import type { ConnectAddition } from '../../connect/extension.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../lease/events.js';
 import type { LeaseFeature } from '../../lease/feature.js';
+import { BrowserClients } from './browser-clients.js';
 import { explainRefusal } from './explain-refusal.js';
 import type { ExposeNetworkSteps } from './options.js';
 
@@ -24,7 +25,9 @@ export class ExposeNetwork implements LeaseFeature {
       this.#reported.add(host);
       emit({ type: 'host-exposed', sessionId, host });
     };
+    const clients = new BrowserClients();
     return {
+      rules: [clients.rules],
       needsCdp: 'exposeNetwork',
       explain: (error, browser) => explainRefusal(error, browser, hosts),
       extend: async ({ openCdp: open, filter, connectOptions, onLost }) => {
@@ -32,7 +35,7 @@ export class ExposeNetwork implements LeaseFeature {
         // An option of Puppeteer.
         const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
         const acceptsInsecureCerts = acceptInsecureCerts === true;
-        return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, filter, onRequest, onLost });
+        return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, filter, clients, onRequest, onLost });
       },
     };
   }

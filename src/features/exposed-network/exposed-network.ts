@@ -3,21 +3,25 @@ import { readFile } from 'node:fs/promises';
 import { STATUS_CODES } from 'node:http';
 import { basename } from 'node:path';
 import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
-import { backoff, delay } from '../../shared/clock.js';
+import { backoff, clock, delay } from '../../shared/clock.js';
 import { CdpClient, type Target } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
 import { ExposedHosts } from './exposed-hosts.js';
-import { ExposedSender, TooLargeError } from './exposed-request.js';
+import { ExposedSender, TooLargeError, type ExposedResponse } from './exposed-request.js';
 import { openUpstream, routeWebSockets, type ExposedWebSockets } from './exposed-websocket.js';
+import { BrowserClients, transferTime } from './browser-clients.js';
+import { containsFrame, inTarget } from './targets.js';
 import { WebSocketCallers } from './websocket-callers.js';
-import type { MessageFilter } from '../../connect/message-filter.js';
-import type { EventParams, FrameTree } from '../../connect/message.js';
+import type { MessageFilter, MessageRules } from '../../connect/message-filter.js';
+import type { EventParams } from '../../connect/message.js';
 import type { CdpSocket, OpenCdp } from '../../connect/socket.js';
 
 /** Time to end the interception, in ms; then its socket is closed. */
 const STOP_TIMEOUT = 1000;
 /** Attempts to replace a lost socket, and the pauses between them. */
 const ATTEMPTS = 4;
+/** Milliseconds between two checks whether the page still waits for a response. */
+const CHECK_INTERVAL = 250;
 const PAUSES = { factor: 2, minTimeout: 100, maxTimeout: 1000, randomize: true };
 
 /** What a lease exposes, and how. */
@@ -29,6 +33,8 @@ export interface ExposePlan {
   readonly open: OpenCdp;
   /** Of the connection of the library, if there is one. */
   readonly filter?: MessageFilter;
+  /** Whose rules apply to the messages of all clients. */
+  readonly clients?: BrowserClients;
   /** Called with each exposed host, and its port, that is requested. */
   onRequest(host: string): void;
   /** Called if the WebSocket was lost and can't be replaced: the requests of the pages fail. */
@@ -59,6 +65,7 @@ export class ExposedNetwork implements ConnectExtension {
   readonly #plan: ExposePlan;
   readonly #sender = new ExposedSender();
   readonly #callers: WebSocketCallers;
+  readonly #clients: BrowserClients;
   /** Aborts the requests that are under way. */
   readonly #abort = new LinkedAbort();
   readonly #warned = new Set<string>();
@@ -71,6 +78,7 @@ export class ExposedNetwork implements ConnectExtension {
     this.#plan = plan;
     this.#hosts = new ExposedHosts(plan.hosts);
     this.#sender.acceptsInsecureCerts = plan.acceptsInsecureCerts;
+    this.#clients = plan.clients ?? new BrowserClients();
     this.#callers = new WebSocketCallers(this.#hosts);
     const note = ({ files }: { files: string[] }) => {
       files.forEach(this.#noteFile);
@@ -78,6 +86,11 @@ export class ExposedNetwork implements ConnectExtension {
     };
     const commands = { 'DOM.setFileInputFiles': note, 'input.setFiles': note };
     plan.filter?.add(this.#callers.rules, { commands });
+  }
+
+  /** Of the messages of a client of the browser that connects later. */
+  get rules(): readonly MessageRules[] {
+    return [this.#clients.rules];
   }
 
   /** Routes the WebSockets of pages, with the library that can. Requests need no library. */
@@ -159,53 +172,85 @@ export class ExposedNetwork implements ConnectExtension {
   /** Never rejects: the page may be closed, and the request gone. */
   async #answer(cdp: CdpClient, paused: PausedRequest): Promise<void> {
     const { requestId } = paused;
+    const abort = new LinkedAbort(this.#abort.signal);
+    const left = this.#watch(cdp, requestId, abort);
     try {
-      const [method, params] = await this.#answerOf(cdp, paused);
-      if (!this.#abort.signal.aborted) await cdp.send(method, { requestId, ...params });
+      await this.#answerOf(cdp, paused, abort.signal);
     } catch {
       // The browser refuses some responses, and the page would wait for another one.
       await cdp.send('Fetch.failRequest', { requestId, ...FAILED }).catch(() => {});
+    } finally {
+      clock.clearInterval(left);
+      abort.dispose();
     }
+  }
+
+  /** Aborts a request when no page waits for it: the browser reports it only to those who ask. */
+  #watch(cdp: CdpClient, requestId: string, abort: LinkedAbort): NodeJS.Timeout {
+    return clock.setInterval(() => {
+      // It has no body. The error says whether there is such a request.
+      cdp.send('Fetch.getResponseBody', { requestId }).catch((error: unknown) => {
+        if (NO_REQUEST.test((error as Error).message)) abort.abort('left');
+      });
+    }, CHECK_INTERVAL);
   }
 
   async #answerOf(
     cdp: CdpClient,
-    { request, frameId }: PausedRequest,
-  ): Promise<[method: string, params: object]> {
+    { requestId, request, frameId, networkId }: PausedRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { url, method, headers, hasPostData, postDataEntries } = request;
     const exposed = this.#hosts.read(url, 'request');
-    if (exposed === undefined) return ['Fetch.continueRequest', {}];
+    if (exposed === undefined) return void (await cdp.send('Fetch.continueRequest', { requestId }));
     const { host, origin, pathname } = new URL(exposed);
     this.#plan.onRequest(host);
     // A query or a user name with a password can contain a secret.
     const shown = `${method} ${origin}${pathname}`;
     const warn = (text: string) => this.#warn(cdp, frameId, `${shown}: ${text}`);
+    const fail = async (errorReason: string) => {
+      if (!signal.aborted) await cdp.send('Fetch.failRequest', { requestId, errorReason });
+    };
+    const conditions = await this.#clients.conditionsOf(cdp, frameId);
+    if (conditions?.offline) return fail('InternetDisconnected');
+    const started = clock.now();
     const body = postDataEntries && (await this.#readBody(postDataEntries));
     if (hasPostData && !body) {
       warn(UNREADABLE_BODY);
-      return ['Fetch.failRequest', FAILED];
+      return fail('Failed');
     }
     const isEventSource = method === 'GET' && headers['Accept'] === 'text/event-stream';
+    let response: ExposedResponse;
     try {
-      const sent = { url: exposed, method, headers, body, isEventSource };
-      const response = await this.#sender.send(sent, this.#abort.signal);
-      if (response.isCut) warn(isEventSource ? CUT_EVENTS : CUT);
-      return [
-        'Fetch.fulfillRequest',
-        {
-          responseCode: response.status,
-          // Without a phrase, the browser refuses a status that it does not know.
-          responsePhrase: response.reason || STATUS_CODES[response.status] || 'Unknown',
-          // Their bytes, whatever their encoding is.
-          binaryResponseHeaders: Buffer.from(response.headers.join('\0'), 'latin1').toString('base64'),
-          body: response.body.toString('base64'),
-        },
-      ];
+      response = await this.#sender.send({ url: exposed, method, headers, body, isEventSource }, signal);
     } catch (error) {
       const { code = '', message } = error as NodeJS.ErrnoException;
-      if (error instanceof TooLargeError || code === 'ERR_BUFFER_TOO_LARGE') warn(TOO_LARGE);
+      if (error instanceof TooLargeError) warn(TOO_LARGE);
       else if (isCertificateFault(code)) warn(`${message}. ${INSECURE}`);
-      return ['Fetch.failRequest', { errorReason: REASONS[code] ?? 'Failed' }];
+      return fail(REASONS[code] ?? 'Failed');
+    }
+    try {
+      if (response.isCut) warn(isEventSource ? CUT_EVENTS : CUT);
+      if (conditions) {
+        const { latency = 0, downloadThroughput, uploadThroughput } = conditions;
+        const size = response.body.reduce((sum, { length }) => sum + length, 0);
+        const transfers =
+          transferTime(size, downloadThroughput) + transferTime(body?.length ?? 0, uploadThroughput);
+        await delay(Math.max(0, started + latency + transfers - clock.now()), signal);
+      }
+      if (signal.aborted) return;
+      this.#clients.noteResponse(networkId, response.headers);
+      const answer = {
+        requestId,
+        responseCode: response.status,
+        // Without a phrase, the browser refuses a status that it does not know.
+        responsePhrase: response.reason || STATUS_CODES[response.status] || 'Unknown',
+        // Their bytes, whatever their encoding is.
+        binaryResponseHeaders: Buffer.from(response.headers.join('\0'), 'latin1').toString('base64'),
+      };
+      await cdp.sendWithBody('Fetch.fulfillRequest', answer, 'body', response.body);
+    } finally {
+      response.free();
     }
   }
 
@@ -238,6 +283,8 @@ export class ExposedNetwork implements ConnectExtension {
 }
 
 const FAILED = { errorReason: 'Failed' };
+/** How Chromium says that a request does not exist. */
+const NO_REQUEST = /invalid interceptionid/i;
 
 /** The end of the head of a file in a form, and its maximum length in bytes. */
 const FILE_HEAD = /; filename="([^"\r\n]+)"(?:\r\n[^\r\n]+)*\r\n\r\n$/;
@@ -264,14 +311,7 @@ async function showInConsole(cdp: CdpClient, frameId: string, text: string): Pro
   if (isShown) return;
   // A frame in the process of its page is no target.
   for (const { targetId } of (await cdp.targets()).filter(({ type }) => type === 'page'))
-    await inTarget(cdp, targetId, async (session) => {
-      const { frameTree } = await cdp.send('Page.getFrameTree', {}, session);
-      if (hasFrame(frameTree, frameId)) await show(session);
-    });
-}
-
-function hasFrame({ frame, childFrames = [] }: FrameTree, id: string): boolean {
-  return frame.id === id || childFrames.some((child) => hasFrame(child, id));
+    if (await containsFrame(cdp, targetId, frameId)) await inTarget(cdp, targetId, show);
 }
 
 /** The browser's `Fetch.enable` applies to what is loaded later. Their own makes open pages and workers create their loaders again. */
@@ -284,17 +324,4 @@ async function includeOpenPages(cdp: CdpClient): Promise<void> {
     if (!type.endsWith('worker')) await renewed;
   };
   await Promise.all((await cdp.targets()).map(include));
-}
-
-async function inTarget<T>(
-  cdp: CdpClient,
-  targetId: string,
-  work: (sessionId: string) => Promise<T>,
-): Promise<T> {
-  const sessionId = await cdp.attach(targetId);
-  try {
-    return await work(sessionId);
-  } finally {
-    cdp.send('Target.detachFromTarget', { sessionId }).catch(() => {});
-  }
 }

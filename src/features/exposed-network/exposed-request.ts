@@ -1,11 +1,14 @@
-import { lookup } from 'node:dns';
-import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import http, { type ClientRequest, type RequestOptions } from 'node:http';
+import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { promisify } from 'node:util';
+import { pipeline, Transform, type Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { clock } from '../../shared/clock.js';
+import { isLoopback } from '../../shared/urls.js';
 import type { ExposedUrl } from './exposed-hosts.js';
+import { Http2Sessions } from './http2-sessions.js';
+import { Room } from './room.js';
 
 /** A request of a page, to be sent from this machine. */
 export interface ExposedRequest {
@@ -23,9 +26,24 @@ export interface ExposedResponse {
   readonly reason: string;
   /** Each as `name: value`, with one character for each byte. */
   readonly headers: readonly string[];
-  readonly body: Buffer;
+  /** Whoever sends it may remove its parts. */
+  readonly body: Buffer[];
   /** The response did not end in time: `body` is its beginning. */
   readonly isCut: boolean;
+  /** Frees the memory that the body has occupied: others wait for it. */
+  free(this: void): void;
+}
+
+/** A response whose body has not been read. */
+interface Received {
+  readonly status: number;
+  readonly reason: string;
+  /** Names and values, in turn. */
+  readonly rawHeaders: readonly string[];
+  readonly encoding: string;
+  /** In bytes; undefined if the response does not name it, or has no body. */
+  readonly length: number | undefined;
+  readonly stream: Readable;
 }
 
 /** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
@@ -41,16 +59,20 @@ export interface StreamLimits {
 const LIMITS: StreamLimits = { eventSource: 1500, silence: 10_000, total: 30_000 };
 /** Maximum size of a body in bytes: Chromium closes a connection with a message of more than 100 MB, which is encoded in base64. */
 const LARGEST_BODY = 64 * 1024 * 1024;
+/** Size in bytes of a body that waits for no memory. */
+const SMALL_BODY = 1024 * 1024;
+/** Maximum size in bytes of all other bodies together. */
+const MOST_MEMORY = 2 * LARGEST_BODY;
 /** As in Chromium. */
 const LARGEST_HEADERS = 256 * 1024;
-/** Number of connections to one host. A browser has 6; here, streams that are cut only later occupy some. */
-const MOST_CONNECTIONS = 24;
+/** Number of connections to one host: in Chromium, that of all hosts. Its 6 for each host are for each context. */
+const MOST_CONNECTIONS = 256;
 
 /** Headers of one connection, which must not be forwarded. */
 const HOP_BY_HOP =
   /^(connection|content-length|expect|host|keep-alive|proxy-(authenticate|authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
-/** Of headers that Chromium adds only after the interception. */
-const ADDED = { 'accept-encoding': 'gzip, deflate, br', 'accept-language': 'en-US,en;q=0.9' };
+/** A header that Chromium adds only after the interception. */
+const LANGUAGE = 'en-US,en;q=0.9';
 
 /** The body of a request or a response is larger than CDP can carry. */
 export class TooLargeError extends Error {}
@@ -64,6 +86,8 @@ export class ExposedSender {
     'http:': new http.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
     'https:': new https.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
   };
+  readonly #http2 = new Http2Sessions();
+  readonly #room = new Room(MOST_MEMORY);
 
   constructor(limits: StreamLimits = LIMITS) {
     this.#limits = limits;
@@ -82,117 +106,229 @@ export class ExposedSender {
 
   close(): void {
     for (const agent of Object.values(this.#agents)) agent.destroy();
+    this.#http2.close();
   }
 
   async #send(request: ExposedRequest, signal: AbortSignal, mayReuse = true): Promise<ExposedResponse> {
-    const response = await this.#request(request, signal, mayReuse);
-    const encodings = (response.headers['content-encoding'] ?? '').toLowerCase().match(/[^\s,]+/g) ?? [];
-    const { bytes, isCut } = await this.#read(response, request.isEventSource);
-    const body = await decode(bytes, encodings);
-    const isChanged = isCut || body !== bytes;
-    const { rawHeaders } = response;
+    const received = await this.#request(request, signal, mayReuse);
+    const { status, reason, rawHeaders, stream } = received;
+    const hasBody = request.method !== 'HEAD' && status !== 204 && status !== 304;
+    const decoded = hasBody ? decode(stream, received.encoding) : stream;
+    const isDecoded = decoded !== stream;
+    const length = hasBody && !isDecoded ? received.length : undefined;
+    const read = await this.#read(
+      decoded,
+      { ...request, length, hasLength: received.length !== undefined },
+      signal,
+    );
+    if (read.isCut) stream.destroy();
     const headers = rawHeaders.flatMap((name, index) => {
       if (index % 2 === 1) return [];
       const isLength = /^content-length$/i.test(name);
-      const isKept = isLength ? !isChanged : !HOP_BY_HOP.test(name);
-      const isStale = body !== bytes && /^content-encoding$/i.test(name);
+      const isKept = isLength ? !(read.isCut || isDecoded) : !HOP_BY_HOP.test(name);
+      const isStale = isDecoded && /^content-encoding$/i.test(name);
       return isKept && !isStale ? [`${name}: ${rawHeaders[index + 1]}`] : [];
     });
-    return { status: response.statusCode!, reason: response.statusMessage ?? '', headers, body, isCut };
+    return { status, reason, headers, ...read };
   }
 
-  #request(
-    { url, method, headers, body }: ExposedRequest,
-    signal: AbortSignal,
-    mayReuse: boolean,
-  ): Promise<IncomingMessage> {
-    const { protocol, hostname } = new URL(url);
-    const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.test(name));
+  async #request(request: ExposedRequest, signal: AbortSignal, mayReuse: boolean): Promise<Received> {
+    const url = new URL(request.url);
+    const lookup = isLocalhost(url.hostname) ? lookupLocalhost : undefined;
+    const rejectUnauthorized = !this.acceptsInsecureCerts;
+    const kept = Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.test(name));
+    const headers = {
+      'accept-encoding': encodingsFor(url),
+      'accept-language': LANGUAGE,
+      ...Object.fromEntries(kept.map(([name, value]) => [name.toLowerCase(), value])),
+    };
+    if (url.protocol === 'https:') {
+      const session = await this.#http2.of(url, { rejectUnauthorized, lookup });
+      if (session && !session.destroyed) return requestOver(session, url, { ...request, headers }, signal);
+    }
     const options: RequestOptions & https.RequestOptions = {
-      method,
-      headers: { ...ADDED, ...Object.fromEntries(kept.map(([name, value]) => [name.toLowerCase(), value])) },
+      method: request.method,
+      headers,
       // Other idle connections may be closed, too.
-      agent: mayReuse && this.#agents[protocol as 'http:'],
+      agent: mayReuse && this.#agents[url.protocol as 'http:'],
       maxHeaderSize: LARGEST_HEADERS,
       signal,
-      ...(hostname.endsWith('.localhost') && { lookup: lookupLocalhost }),
-      ...(this.acceptsInsecureCerts && { rejectUnauthorized: false }),
+      rejectUnauthorized,
+      ...(lookup && { lookup }),
     };
     return new Promise((resolve, reject) => {
-      const sent: ClientRequest = (protocol === 'https:' ? https : http).request(url, options);
-      sent.once('response', resolve);
+      const sent: ClientRequest = (url.protocol === 'https:' ? https : http).request(url, options);
+      sent.once('response', (stream) => {
+        const { statusCode, statusMessage, rawHeaders, headers: read } = stream;
+        resolve({ status: statusCode!, reason: statusMessage ?? '', rawHeaders, stream, ...factsOf(read) });
+      });
       sent.once('error', (error: NodeJS.ErrnoException) => {
         // A browser repeats a request of any method then.
         const isStale = sent.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(error.code ?? '');
         reject(isStale ? new StaleConnectionError() : error);
       });
-      sent.end(body);
+      sent.end(request.body);
     });
   }
 
-  /** Reads a body until its end, or until it is cut. */
-  #read(response: IncomingMessage, isEventSource: boolean): Promise<{ bytes: Buffer; isCut: boolean }> {
+  /** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
+  async #read(
+    source: Readable,
+    how: { length: number | undefined; hasLength: boolean; isEventSource: boolean },
+    signal: AbortSignal,
+  ): Promise<Pick<ExposedResponse, 'body' | 'isCut' | 'free'>> {
+    const { length, hasLength, isEventSource } = how;
     const { silence, total, eventSource } = this.#limits;
-    const chunks: Buffer[] = [];
+    const body: Buffer[] = [];
     let size = 0;
+    let free: (() => void) | undefined;
+    if ((length ?? 0) > LARGEST_BODY) {
+      source.destroy();
+      throw new TooLargeError();
+    }
+    if (length !== undefined && length > SMALL_BODY) free = await this.#room.take(length, signal);
     return new Promise((resolve, reject) => {
-      const end = (isCut: boolean) => {
-        clock.clearTimeout(silent);
-        clock.clearTimeout(longest);
-        resolve({ bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), isCut });
-        if (isCut) response.destroy();
+      const timers: NodeJS.Timeout[] = [];
+      const stopTimers = () => timers.splice(0).forEach((timer) => clock.clearTimeout(timer));
+      const startTimers = () => {
+        timers.push(clock.setTimeout(cut, silence));
+        if (!hasLength) timers.push(clock.setTimeout(cut, isEventSource ? eventSource : total));
       };
-      const cut = () => end(true);
-      const silent = clock.setTimeout(cut, silence);
-      const length = response.headers['content-length'];
-      const longest = length ? undefined : clock.setTimeout(cut, isEventSource ? eventSource : total);
-      response.on('data', (chunk: Buffer) => {
-        chunks.push(chunk);
+      const end = (isCut: boolean) => {
+        stopTimers();
+        resolve({ body, isCut, free: () => free?.() });
+      };
+      const cut = () => {
+        end(true);
+        source.destroy();
+      };
+      const fail = (error: unknown) => {
+        stopTimers();
+        source.destroy();
+        free?.();
+        reject(error as Error);
+      };
+      const waitForRoom = async () => {
+        source.pause();
+        stopTimers();
+        free = await this.#room.take(LARGEST_BODY, signal);
+        startTimers();
+        source.resume();
+      };
+      startTimers();
+      source.on('data', (chunk: Buffer) => {
+        body.push(chunk);
         size += chunk.length;
-        silent.refresh();
-        if (size <= LARGEST_BODY) return;
-        response.destroy(new TooLargeError());
+        timers[0]?.refresh();
+        if (size > LARGEST_BODY) fail(new TooLargeError());
+        else if (size > SMALL_BODY && !free) waitForRoom().catch(fail);
       });
-      response.once('end', () => end(false));
-      // After `end` and after a cut, it has no effect.
-      if (Number(length) > LARGEST_BODY) response.destroy(new TooLargeError());
-      response.once('error', (error) => {
-        clock.clearTimeout(silent);
-        clock.clearTimeout(longest);
-        reject(error);
-      });
+      // After `end` and after a cut, an error has no effect.
+      source.once('end', () => end(false));
+      source.once('error', fail);
     });
   }
 }
 
 class StaleConnectionError extends Error {}
 
-/** A browser resolves these names by itself, and not every system does. */
-const lookupLocalhost: LookupFunction = (_hostname, options, callback) =>
-  lookup('localhost', options, callback);
+async function requestOver(
+  session: ClientHttp2Session,
+  { pathname, search, host }: URL,
+  { method, headers, body }: Pick<ExposedRequest, 'method' | 'headers' | 'body'>,
+  signal: AbortSignal,
+): Promise<Received> {
+  const pseudo = { ':method': method, ':path': `${pathname}${search}`, ':authority': host };
+  const stream = session.request({ ...pseudo, ...headers }, { endStream: body === undefined, signal });
+  return new Promise((resolve, reject) => {
+    stream.once('response', (read) => {
+      const named = Object.entries(read).filter(([name]) => !name.startsWith(':'));
+      const rawHeaders = named.flatMap(([name, value]) => [value ?? []].flat().flatMap((one) => [name, one]));
+      resolve({ status: read[':status']!, reason: '', rawHeaders, stream, ...factsOf(read) });
+    });
+    stream.once('error', (error: NodeJS.ErrnoException) => {
+      // The server ended the connection before it read the request.
+      reject(
+        /^ERR_HTTP2_(GOAWAY_SESSION|INVALID_SESSION)$/.test(error.code ?? '')
+          ? new StaleConnectionError()
+          : error,
+      );
+    });
+    if (body !== undefined) stream.end(body);
+  });
+}
 
-type Decoder = (bytes: Buffer) => Promise<Buffer>;
+function factsOf(headers: IncomingHttpHeaders): Pick<Received, 'encoding' | 'length'> {
+  const length = headers['content-length'];
+  return {
+    encoding: headers['content-encoding'] ?? '',
+    length: length === undefined ? undefined : Number(length),
+  };
+}
 
-/** Accept a body that was cut. */
-const CUT = { finishFlush: zlib.constants.Z_SYNC_FLUSH, maxOutputLength: LARGEST_BODY };
-const CUT_BROTLI = { ...CUT, finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH };
+function isLocalhost(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost');
+}
 
-const unzip: Decoder = async (bytes) => promisify(zlib.unzip)(bytes, CUT);
-
-const DECODERS: Readonly<Record<string, Decoder>> = {
-  identity: async (bytes) => bytes,
-  gzip: unzip,
-  'x-gzip': unzip,
-  // Some servers send it without its header.
-  deflate: async (bytes) => unzip(bytes).catch(() => promisify(zlib.inflateRaw)(bytes, CUT)),
-  br: async (bytes) => promisify(zlib.brotliDecompress)(bytes, CUT_BROTLI),
+/** A browser resolves these names by itself, to both addresses, and not every system does. */
+export const lookupLocalhost: LookupFunction = (_hostname, { all }, callback) => {
+  const addresses = [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+  if (all) return callback(null, addresses);
+  callback(null, '127.0.0.1', 4);
 };
 
+/** A browser accepts the newer encodings only where no old proxy can be between it and the server. */
+function encodingsFor({ protocol, hostname }: URL): string {
+  const isTrustworthy = protocol === 'https:' || isLoopback(hostname) || isLocalhost(hostname);
+  return ['gzip', 'deflate', ...(isTrustworthy ? ['br', ...('zstd' in DECODERS ? ['zstd'] : [])] : [])].join(
+    ', ',
+  );
+}
+
+/** Accept a body that was cut. */
+const CUT = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
+
+type Decoder = () => Transform;
+
+const unzip: Decoder = () => zlib.createUnzip(CUT);
+
+const DECODERS: Readonly<Record<string, Decoder>> = {
+  gzip: unzip,
+  'x-gzip': unzip,
+  deflate: inflate,
+  br: () => zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH }),
+  ...zstd(),
+};
+
+/** Some servers send it without its header. */
+function inflate(): Transform {
+  let inner: Transform | undefined;
+  const start = ([one = 0, two = 0]: Buffer) => {
+    const hasHeader = one % 16 === 8 && (one * 256 + two) % 31 === 0;
+    const started = hasHeader ? zlib.createInflate(CUT) : zlib.createInflateRaw(CUT);
+    return started.on('data', (part) => outer.push(part)).on('error', (error) => outer.destroy(error));
+  };
+  const outer: Transform = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => void (inner ??= start(chunk)).write(chunk, () => done()),
+    flush: (done) => (inner ? void inner.once('end', () => done()).end() : done()),
+  });
+  return outer;
+}
+
+/** Node has it from 22.15. */
+function zstd(): Record<string, Decoder> {
+  const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Transform };
+  return createZstdDecompress ? { zstd: () => createZstdDecompress() } : {};
+}
+
 /** Undoes the encodings of a body. Leaves an encoding that was not requested, as a browser does. */
-async function decode(bytes: Buffer, encodings: readonly string[]): Promise<Buffer> {
-  const decoders = encodings.map((name) => DECODERS[name]);
-  if (bytes.length === 0 || decoders.includes(undefined)) return bytes;
-  let body = bytes;
-  for (const decoder of decoders.toReversed()) body = await decoder!(body);
-  return body;
+function decode(stream: Readable, encoding: string): Readable {
+  const names = encoding.toLowerCase().match(/[^\s,]+/g) ?? [];
+  const decoders = names.filter((name) => name !== 'identity').map((name) => DECODERS[name]);
+  if (decoders.includes(undefined)) return stream;
+  // An error reaches the last stream.
+  return decoders.toReversed().reduce((body, create) => pipeline(body, create!(), () => {}), stream);
 }

@@ -186,8 +186,11 @@ describe('a request of an exposed URL', () => {
     const { port } = server.address() as AddressInfo;
     const url = new ExposedHosts('127.0.0.1').read(`http://127.0.0.1:${port}/`, 'request')!;
     const request = { url, method: 'GET', headers: {}, body: undefined, isEventSource: false };
-    const send = (changes: Partial<ExposedRequest> = {}) =>
-      sender.send({ ...request, ...changes }, new AbortController().signal);
+    const send = async (changes: Partial<ExposedRequest> = {}) => {
+      const response = await sender.send({ ...request, ...changes }, new AbortController().signal);
+      response.free();
+      return { ...response, body: Buffer.concat(response.body) };
+    };
     return { server, send, connections: () => connections };
   }
 
@@ -214,7 +217,7 @@ describe('a request of an exposed URL', () => {
       response.setHeader('X-Raw', Buffer.from('ü').toString('latin1'));
       response.setHeader('Set-Cookie', ['a=1; HttpOnly', 'b=2']);
       response
-        .writeHead(200, 'Fine', { 'Content-Length': 3, ...(url === '/' && { 'Content-Encoding': 'zstd' }) })
+        .writeHead(200, 'Fine', { 'Content-Length': 3, ...(url === '/' && { 'Content-Encoding': 'odd' }) })
         .end(Buffer.from('abc'));
     });
     const response = await send();
@@ -224,7 +227,7 @@ describe('a request of an exposed URL', () => {
       'Set-Cookie: a=1; HttpOnly',
       'Set-Cookie: b=2',
       'Content-Length: 3',
-      'Content-Encoding: zstd',
+      'Content-Encoding: odd',
     ]);
   });
 
@@ -243,7 +246,7 @@ describe('a request of an exposed URL', () => {
     };
     expect(await send({ method: 'POST', body: Buffer.from('abc'), headers })).toMatchObject({ status: 302 });
     expect(seen).toEqual({
-      'accept-encoding': 'gzip, deflate, br',
+      'accept-encoding': expect.stringMatching(/^gzip, deflate, br/),
       'accept-language': 'en-US,en;q=0.9',
       cookie: 'a=1',
       origin: 'http://a',

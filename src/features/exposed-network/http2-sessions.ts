@@ -1,0 +1,56 @@
+import http2, { type ClientHttp2Session } from 'node:http2';
+import { isIP, type LookupFunction } from 'node:net';
+import tls from 'node:tls';
+
+export interface TlsHow {
+  readonly rejectUnauthorized: boolean;
+  readonly lookup: LookupFunction | undefined;
+}
+
+/** The connections to servers that speak HTTP/2. Over TLS, a browser speaks it wherever the server does. */
+export class Http2Sessions {
+  readonly #byOrigin = new Map<string, Promise<ClientHttp2Session | undefined>>();
+
+  /** Resolves to undefined if the server speaks only HTTP/1.1. Rejects with the error of the connection. */
+  of(url: URL, how: TlsHow): Promise<ClientHttp2Session | undefined> {
+    const { origin } = url;
+    const known = this.#byOrigin.get(origin);
+    if (known) return known;
+    const forget = () => this.#byOrigin.delete(origin);
+    const opening = open(url, how, forget);
+    this.#byOrigin.set(origin, opening);
+    opening.catch(forget);
+    return opening;
+  }
+
+  close(): void {
+    for (const one of this.#byOrigin.values()) one.then((session) => session?.destroy()).catch(() => {});
+    this.#byOrigin.clear();
+  }
+}
+
+async function open(url: URL, how: TlsHow, onEnd: () => void): Promise<ClientHttp2Session | undefined> {
+  const host = url.hostname.replaceAll(/^\[|\]$/g, '');
+  const socket = tls.connect({
+    host,
+    port: Number(url.port || 443),
+    ...(isIP(host) === 0 && { servername: host }),
+    ALPNProtocols: ['h2', 'http/1.1'],
+    rejectUnauthorized: how.rejectUnauthorized,
+    ...(how.lookup && { lookup: how.lookup }),
+  });
+  await new Promise((resolve, reject) => {
+    socket.once('secureConnect', resolve);
+    socket.once('error', reject);
+  });
+  if (socket.alpnProtocol !== 'h2') {
+    socket.destroy();
+    return undefined;
+  }
+  const session = http2.connect(url.origin, { createConnection: () => socket });
+  // Of a request, its stream reports the error.
+  session.on('error', () => {});
+  session.once('goaway', onEnd);
+  session.once('close', onEnd);
+  return session;
+}

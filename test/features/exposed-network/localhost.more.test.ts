@@ -1,0 +1,841 @@
+/**
+ * The localhost that a leased browser shows with `exposeNetwork`, compared with the one of a browser of this machine, load by
+ * load: what the page, the automation library and the server see. The table in the guide is made from these rows: run the
+ * test with `UPDATE_GUIDE=1` after a change.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { format } from 'prettier';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as playwright from '../../../src/playwright.js';
+import type { PooledBrowser } from '../../../src/index.js';
+import { useLocalPool } from '../../support/local.js';
+import { LocalhostApp } from '../../support/localhost-app.js';
+
+const here = useLocalPool();
+/** Its browsers do not reach the servers of this machine by the name localhost. */
+const elsewhere = useLocalPool({
+  args: ['--host-resolver-rules=MAP localhost 127.0.0.1:9, MAP *.localhost 127.0.0.1:9'],
+});
+
+interface Trial extends LocalhostApp {
+  browser: Browser;
+  context: BrowserContext;
+  page: Page;
+  /** The origin of the app. */
+  at: string;
+  /** The app at the host of another site. */
+  other: string;
+  /** Runs an async function in the page, as a text. Its error is its result. */
+  inPage(code: string): Promise<unknown>;
+  /** Opens a page in a further context. */
+  open(options: BrowserContextOptions): Promise<Page>;
+  app: LocalhostApp;
+}
+
+/** Returns what each side sees. */
+type Load = (trial: Trial) => Promise<unknown>;
+/** A reason: this load differs from a local browser. */
+type Row = [load: string, run: Load, reason?: string];
+
+const ofFetch = (
+  request: string,
+) => `const r = await fetch(${request}); return [r.status, r.statusText, r.type,
+  r.redirected, r.url.replace(/^\\w+:..[^/]*/, ''), [...r.headers].filter(([n]) => !/date|keep-alive|connection/.test(n)), await r.text()]`;
+
+const text =
+  (path: string): Load =>
+  async ({ inPage }) =>
+    inPage(ofFetch(`'${path}'`));
+
+/** The error of a navigation, without the address. */
+const openFails = async (page: Page, url: string) =>
+  page.goto(url).then(
+    (response) => response?.status(),
+    (error: Error) => /net::\w+/.exec(error.message)?.[0] ?? error.message.split('\n')[0],
+  );
+
+const socket = (url: string, then: string) => `return new Promise((resolve) => {
+  const seen = []; const socket = new WebSocket(${url}); socket.binaryType = 'arraybuffer';
+  const see = (...what) => seen.push(what);
+  socket.onopen = () => { see('open', socket.protocol, socket.extensions !== undefined, socket.readyState); ${then} };
+  socket.onmessage = ({ data, origin }) => { see('message', typeof data === 'string' ? data : new Uint8Array(data).join().slice(0, 50), data.byteLength ?? data.length); next?.(data); };
+  socket.onerror = () => see('error');
+  socket.onclose = ({ code, reason, wasClean }) => { see('close', code, reason, wasClean); resolve(seen); };
+  var next = () => socket.close(1000, 'done');
+})`;
+
+const ROWS: Record<string, Row[]> = {
+  'Documents and navigations': [
+    [
+      'a document',
+      async ({ page, at, inPage }) => {
+        const response = await page.goto(`${at}/`);
+        return [
+          response?.status(),
+          response?.statusText(),
+          await page.title(),
+          await inPage(
+            'return [isSecureContext, origin, document.referrer, performance.getEntriesByType("navigation")[0].responseStatus]',
+          ),
+        ];
+      },
+    ],
+    [
+      'redirects (301, 302), with cookies',
+      async ({ page, at, context }) => {
+        const response = await page.goto(`${at}/redirect`);
+        const chain = [];
+        for (let one = response?.request() ?? null; one; one = one.redirectedFrom()) {
+          const answer = await one.response();
+          chain.push([one.url(), answer?.status(), await answer?.headerValues('set-cookie')]);
+        }
+        return [chain, (await context.cookies()).map(({ name, value, httpOnly }) => [name, value, httpOnly])];
+      },
+    ],
+    ['an endless redirect', async ({ page, at }) => openFails(page, `${at}/loop`)],
+    [
+      'meta refresh',
+      async ({ page, at }) => {
+        await page.goto(`${at}/refresh`);
+        await page.waitForURL('**/text');
+        return page.innerText('body');
+      },
+    ],
+    [
+      'statuses 204, 404 and 499',
+      async ({ page, at }) => [
+        await openFails(page, `${at}/204`),
+        await openFails(page, `${at}/404`),
+        await openFails(page, `${at}/499`),
+      ],
+    ],
+    [
+      'a form (urlencoded)',
+      async ({ page, at }) => {
+        await page.goto(`${at}/forms`);
+        await page.click('#url button');
+        await page.waitForURL('**/echo');
+        return page.innerText('body');
+      },
+    ],
+    [
+      'a form (multipart) with files',
+      async ({ page, at }) => {
+        await page.goto(`${at}/forms`);
+        const file = (name: string, size: number) => ({
+          name,
+          mimeType: 'text/plain',
+          buffer: Buffer.alloc(size, 'x'),
+        });
+        await page.setInputFiles('input[type=file]', [file('ä "1".txt', 10), file('2.txt', 3_000_000)]);
+        await page.click('#file button');
+        await page.waitForURL('**/echo');
+        return page.innerText('body');
+      },
+    ],
+    [
+      'a form (get)',
+      async ({ page, at }) => {
+        await page.goto(`${at}/forms`);
+        await page.click('#get button');
+        await page.waitForURL('**/text*');
+        return page.url();
+      },
+    ],
+    [
+      'subresources: styles, modules, images, frames, media',
+      async ({ page, at, inPage, app }) => {
+        await page.goto(`${at}/assets`);
+        await expect.poll(() => inPage('return globalThis.value')).toBe('imported');
+        return [
+          await inPage('return [document.images[0].naturalWidth, frames[0].document.body.innerText]'),
+          [...new Set(app.log)].sort(),
+        ];
+      },
+    ],
+    [
+      'Content-Security-Policy, X-Frame-Options, COOP and COEP',
+      async ({ page, at, inPage }) => {
+        await page.goto(`${at}/csp`);
+        const ran = await inPage('return globalThis.ran');
+        await page.goto(`${at}/framed`);
+        const denied = page.frames()[1]?.url();
+        await page.goto(`${at}/isolated`);
+        return [ran, denied, await inPage('return crossOriginIsolated')];
+      },
+    ],
+    [
+      'a popup with noopener, back and forward',
+      async ({ page, at, context, inPage }) => {
+        await page.goto(`${at}/`);
+        const opened = context.waitForEvent('page');
+        await inPage('void open("/text", "", "noopener")');
+        const popup = await opened;
+        await popup.waitForLoadState();
+        await page.goto(`${at}/text`);
+        await page.goBack();
+        return [await popup.innerText('body'), await page.title()];
+      },
+    ],
+    [
+      'prefetch, and preload by a header',
+      async ({ page, at, app }) => {
+        await page.goto(`${at}/prefetch`);
+        await page.goto(`${at}/link-header`);
+        await delay(300);
+        return app.log.filter((line) => !line.includes('favicon'));
+      },
+    ],
+  ],
+  'fetch and XMLHttpRequest': [
+    [
+      'methods and bodies',
+      async ({ inPage }) => {
+        const found = [];
+        for (const [method, body] of [
+          ['POST', '"text"'],
+          ['PUT', 'new Uint8Array([0, 1, 255])'],
+          ['PATCH', 'new URLSearchParams({ a: "ü" })'],
+          ['DELETE', 'undefined'],
+          ['POST', 'new Blob(["a", "b"], { type: "x/y" })'],
+          [
+            'POST',
+            '(() => { const f = new FormData(); f.append("a", new File(["file"], "n.txt")); f.append("b", "c"); return f })()',
+          ],
+          ['ODD', 'undefined'],
+        ])
+          found.push(await inPage(ofFetch(`'/echo', { method: '${method}', body: ${body} }`)));
+        return found;
+      },
+    ],
+    [
+      'HEAD of a large file, OPTIONS',
+      async ({ inPage }) => [
+        await inPage(ofFetch(`'/head?mb=300', { method: 'HEAD' }`)),
+        await inPage(ofFetch(`'/options', { method: 'OPTIONS' }`)),
+      ],
+    ],
+    [
+      'range requests',
+      async ({ inPage }) => [
+        await inPage(ofFetch(`'/range', { headers: { range: 'bytes=4-12' } }`)),
+        await inPage(ofFetch(`'/range'`)),
+      ],
+    ],
+    [
+      'redirects (303, 307), modes manual and error',
+      async ({ inPage }) => [
+        await inPage(ofFetch(`'/redirect307', { method: 'POST', body: 'kept' }`)),
+        await inPage(ofFetch(`'/redirect303', { method: 'POST', body: 'dropped' }`)),
+        await inPage(ofFetch(`'/redirect307', { redirect: 'manual' }`)),
+        await inPage(ofFetch(`'/redirect307', { redirect: 'error' }`)),
+      ],
+    ],
+    [
+      'XMLHttpRequest, with its events',
+      async ({ inPage }) =>
+        inPage(`return new Promise((resolve) => { const x = new XMLHttpRequest(); const seen = [];
+      for (const name of ['loadstart', 'load', 'loadend', 'error']) x.addEventListener(name, () => seen.push(name));
+      x.onloadend = () => resolve([seen, x.status, x.responseText, x.getResponseHeader('content-type')]); x.open('GET', '/text'); x.send(); })`),
+    ],
+    [
+      'beacon and keepalive',
+      async ({ inPage, app, page }) => {
+        await inPage(
+          `navigator.sendBeacon('/echo?beacon', 'b'); void fetch('/echo?alive', { method: 'POST', body: 'a', keepalive: true })`,
+        );
+        await page.close();
+        await expect.poll(() => app.log.length).toBeGreaterThan(1);
+        return app.log.toSorted();
+      },
+    ],
+    [
+      'response phrase, repeated headers, bytes in headers',
+      async ({ inPage }) => [
+        await inPage(ofFetch(`'/phrase'`)),
+        await inPage(ofFetch(`'/bytes-header'`)),
+        await inPage(ofFetch(`'/http10'`)),
+      ],
+    ],
+    [
+      'a response without a phrase',
+      text('/no-phrase'),
+      'CDP fills an empty phrase in with the usual one of the status',
+    ],
+    ['charset of a text', text('/charset')],
+    ['a slow response', text('/delayed')],
+  ],
+  'Origins and cookies': [
+    [
+      'modes and credentials to another site',
+      async ({ inPage, other, app, page, at, context }) => {
+        await page.goto(`${other}/set-cookies`);
+        await page.goto(`${at}/`);
+        const found = [];
+        for (const mode of ['cors', 'no-cors', 'same-origin'])
+          for (const credentials of ['omit', 'same-origin', 'include'])
+            found.push(
+              await inPage(ofFetch(`'${other}/cookies', { mode: '${mode}', credentials: '${credentials}' }`)),
+            );
+        return [found, app.log, (await context.cookies()).length];
+      },
+    ],
+    [
+      'CORS: what is shown and what is refused',
+      async ({ inPage, other }) => [
+        await inPage(ofFetch(`'${other}/cors'`)),
+        await inPage(ofFetch(`'${other}/cors-star'`)),
+        await inPage(ofFetch(`'${other}/cors-star', { credentials: 'include' }`)),
+        await inPage(ofFetch(`'${other}/text'`)),
+        await inPage(ofFetch(`'${other}/corp', { mode: 'no-cors' }`)),
+      ],
+    ],
+    [
+      'CORS: preflights',
+      async ({ inPage, other, app }) => [
+        await inPage(ofFetch(`'${other}/cors', { method: 'PUT', headers: { 'x-allowed': '1' } }`)),
+        await inPage(ofFetch(`'${other}/cors', { method: 'PUT', headers: { 'x-refused': '1' } }`)),
+        await inPage(ofFetch(`'${other}/cors', { method: 'DELETE' }`)),
+        await inPage(
+          ofFetch(
+            `'${other}/no-preflight', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }`,
+          ),
+        ),
+        app.log,
+      ],
+    ],
+    [
+      'cookies with every attribute',
+      async ({ page, at, context, inPage }) => {
+        await page.goto(`${at}/set-cookies`);
+        const stored = (await context.cookies()).map((cookie) => ({
+          ...cookie,
+          expires: cookie.expires > 0,
+        }));
+        const sent = await inPage(`await import('/cookies'); return globalThis.cookies`);
+        return [
+          stored.sort((a, b) => (a.name < b.name ? -1 : 1)),
+          await inPage('return document.cookie'),
+          sent,
+        ];
+      },
+    ],
+    [
+      'cookies of a page of another site: SameSite',
+      async ({ page, at, other, inPage }) => {
+        await page.goto(`${at}/set-cookies`);
+        await page.goto(`${other}/`);
+        const included =
+          await inPage(`const s = document.createElement('script'); s.src = '${at}/cookies'; document.head.append(s);
+        await new Promise((resolve) => (s.onload = resolve)); return globalThis.cookies`);
+        await inPage(
+          `const f = document.createElement('form'); f.method = 'post'; f.action = '${at}/cookies'; document.body.append(f); f.submit()`,
+        );
+        await page.waitForURL('**/cookies');
+        return [included, await page.innerText('body')];
+      },
+    ],
+  ],
+  'Large, slow and left': [
+    [
+      'a download of 60 MB, in the page',
+      async ({ inPage }) => inPage(`return (await (await fetch('/large?mb=60')).arrayBuffer()).byteLength`),
+    ],
+    [
+      'a file of 30 MB as an attachment',
+      async ({ page, at }) => {
+        const [download] = await Promise.all([
+          page.waitForEvent('download'),
+          page.goto(`${at}/attachment?mb=30`).catch(() => {}),
+        ]);
+        return [download.suggestedFilename(), await download.failure()];
+      },
+    ],
+    [
+      'a response of more than 64 MB',
+      async ({ inPage }) => inPage(`return (await (await fetch('/large?mb=70')).arrayBuffer()).byteLength`),
+      'CDP carries a response as one message, of at most 100 MB in base64',
+    ],
+    [
+      'an upload of 150 MB',
+      async ({ inPage }) => inPage(ofFetch(`'/echo', { method: 'POST', body: new Uint8Array(150_000_000) }`)),
+    ],
+    [
+      'an upload of a Blob of 20 MB',
+      async ({ inPage }) =>
+        inPage(ofFetch(`'/echo', { method: 'POST', body: new Blob([new Uint8Array(20_000_000)]) }`)),
+    ],
+    [
+      'a stream as the body of an upload',
+      async ({ inPage }) =>
+        inPage(ofFetch(`'/echo', { method: 'POST', duplex: 'half', body: new Blob(['streamed']).stream() }`)),
+    ],
+    [
+      'a response in parts: its first part at once',
+      async ({ inPage }) =>
+        inPage(`const r = await fetch('/slow-parts'); const reader = r.body.getReader();
+      return new TextDecoder().decode((await reader.read()).value)`),
+      'CDP has no command that delivers a response in parts',
+    ],
+    [
+      'a stream of events (EventSource)',
+      async ({ inPage }) =>
+        inPage(`return new Promise((resolve) => { const s = new EventSource('/events'); const seen = [];
+      s.onopen = () => seen.push('open'); s.onerror = () => seen.push('error'); s.onmessage = ({ data, lastEventId }) => { seen.push([data, lastEventId]); if (seen.length === 4) { s.close(); resolve(seen); } } })`),
+    ],
+    [
+      'an aborted fetch: the server sees it',
+      async ({ inPage, app }) => {
+        const name = await inPage(
+          `const a = new AbortController(); setTimeout(() => a.abort(), 300); return fetch('/never', { signal: a.signal }).catch((error) => error.name)`,
+        );
+        await expect.poll(() => app.log).toContain('aborted /never');
+        return name;
+      },
+    ],
+    [
+      '30 visits that are left before the response',
+      async ({ page, at, app }) => {
+        for (let visit = 0; visit < 30; visit++)
+          await page.goto(`${at}/never?${visit}`, { timeout: 40 }).catch(() => {});
+        await page.goto(`${at}/`);
+        await expect
+          .poll(() => app.log.filter((line) => line.startsWith('aborted')).length)
+          .toBeGreaterThan(20);
+        return page.title();
+      },
+    ],
+  ],
+  Caches: [
+    [
+      'etag: a second load',
+      async ({ inPage, app }) => [
+        await inPage(ofFetch(`'/etag'`)),
+        await inPage(ofFetch(`'/etag'`)),
+        app.log,
+      ],
+    ],
+    [
+      'max-age: a second load',
+      async ({ inPage, app }) => [
+        await inPage(ofFetch(`'/cached'`)),
+        await inPage(ofFetch(`'/cached'`)),
+        app.log,
+      ],
+      'the browser answers from its HTTP cache below the interception: here, the server answers again',
+    ],
+    [
+      'Cache Storage',
+      async ({ inPage }) =>
+        inPage(
+          `const c = await caches.open('a'); await c.add('/text'); return (await (await c.match('/text')).text())`,
+        ),
+    ],
+  ],
+  Workers: [
+    [
+      'a worker, and its fetch',
+      async ({ inPage }) =>
+        inPage(
+          `const w = new Worker('/worker.js'); w.postMessage('/text'); return new Promise((resolve) => (w.onmessage = ({ data }) => resolve(data)))`,
+        ),
+    ],
+    [
+      'a shared worker',
+      async ({ inPage }) =>
+        inPage(
+          `const w = new SharedWorker('/shared.js'); return new Promise((resolve) => (w.port.onmessage = ({ data }) => resolve(data)))`,
+        ),
+    ],
+    [
+      'a service worker',
+      async ({ inPage }) =>
+        inPage(`await navigator.serviceWorker.register('/service.js'); await navigator.serviceWorker.ready;
+      if (!navigator.serviceWorker.controller) await new Promise((resolve) => (navigator.serviceWorker.oncontrollerchange = resolve));
+      return [await (await fetch('/mine')).text(), await (await fetch('/text')).text()]`),
+    ],
+  ],
+  WebSockets: [
+    [
+      'text, and a close with a code',
+      async ({ inPage, app }) => [
+        await inPage(socket(`'/socket'`, `socket.send('text')`)),
+        await closed(app),
+      ],
+    ],
+    [
+      'the server closes, or cuts',
+      async ({ inPage }) => [
+        await inPage(socket(`'/socket'`, `socket.send('close me')`)),
+        await inPage(socket(`'/socket'`, `socket.send('cut me')`)),
+      ],
+    ],
+    [
+      'bytes, and a message of 1 MB',
+      async ({ inPage }) => [
+        await inPage(socket(`'/socket'`, `socket.send(new Uint8Array([1, 2, 255]))`)),
+        await inPage(socket(`'/socket'`, `socket.send('x'.repeat(1024 * 1024))`)),
+      ],
+    ],
+    [
+      'subprotocols',
+      async ({ inPage }) => [
+        await inPage(socket(`'/socket', ['first', 'second']`, `socket.send('a')`)),
+        await inPage(socket(`'/socket', 'second'`, `socket.send('a')`)),
+        await inPage(socket(`'/socket', 'first'`, `socket.send('a')`)),
+      ],
+    ],
+    ['a greeting of the server', async ({ inPage }) => inPage(socket(`'/greets'`, ``))],
+    [
+      'a handshake that is refused, or finds nobody',
+      async ({ inPage, app }) => [
+        await inPage(socket(`'/refused'`, ``)),
+        await inPage(socket(`'${app.origins.closing.replace('http', 'ws')}/'`, ``)),
+      ],
+    ],
+    [
+      'origin, cookies and headers of the context',
+      async ({ open, at, app }) => {
+        const page = await open({
+          userAgent: 'Agent/1',
+          locale: 'de-CH',
+          extraHTTPHeaders: { 'x-extra': 'yes' },
+        });
+        await page.goto(`${at}/set-cookies`);
+        await page.evaluate(`(async () => { ${socket(`'/socket'`, `socket.send('a')`)} })()`);
+        return app.log.filter((line) => line.startsWith('upgrade'));
+      },
+    ],
+    [
+      'a page of another site: origin and cookies',
+      async ({ page, at, other, inPage, app }) => {
+        await page.goto(`${at}/set-cookies`);
+        await page.goto(`${other}/`);
+        await inPage(socket(`'${at.replace('http', 'ws')}/socket'`, `socket.send('a')`));
+        return app.log.filter((line) => line.startsWith('upgrade'));
+      },
+    ],
+    [
+      'a page that is left',
+      async ({ page, at, inPage, app }) => {
+        await inPage(
+          `globalThis.kept = new WebSocket('/socket'); return new Promise((resolve) => (kept.onopen = () => resolve()))`,
+        );
+        await page.goto(`${at}/text`);
+        return closed(app);
+      },
+    ],
+  ],
+  'The context': [
+    [
+      'user agent, locale, extra headers',
+      async ({ open, at }) => {
+        const page = await open({
+          userAgent: 'Agent/1',
+          locale: 'de-CH',
+          extraHTTPHeaders: { 'x-extra': 'yes' },
+        });
+        await page.goto(`${at}/headers`);
+        const { headers } = JSON.parse(await page.innerText('body')) as { headers: Record<string, string> };
+        return [
+          'user-agent',
+          'accept-language',
+          'x-extra',
+          'accept',
+          'accept-encoding',
+          'host',
+          'referer',
+        ].map((name) => headers[name]);
+      },
+    ],
+    [
+      'headers that the browser adds below the interception (Sec-Fetch-…)',
+      async ({ inPage }) =>
+        inPage(
+          `return Object.keys((await (await fetch('/headers')).json()).headers).filter((name) => /^sec-fetch/.test(name)).sort()`,
+        ),
+      'the browser adds them when it opens a connection, and CDP does not report the initiator',
+    ],
+    [
+      'offline',
+      async ({ context, inPage }) => {
+        await context.setOffline(true);
+        const off = await inPage(ofFetch(`'/text'`));
+        await context.setOffline(false);
+        return [off, await inPage(ofFetch(`'/text'`))];
+      },
+    ],
+    [
+      'offline: a navigation',
+      async ({ context, page, at }) => {
+        await context.setOffline(true);
+        return openFails(page, `${at}/`);
+      },
+    ],
+    [
+      'throttling: latency and throughput',
+      async ({ context, page, inPage }) => {
+        const cdp = await context.newCDPSession(page);
+        await cdp.send('Network.emulateNetworkConditions', {
+          offline: false,
+          latency: 400,
+          downloadThroughput: 500_000,
+          uploadThroughput: 500_000,
+        });
+        const time = (await inPage(
+          `const t = performance.now(); await (await fetch('/text')).text(); const s = performance.now(); await (await fetch('/large?mb=1')).text(); return [s - t, performance.now() - s]`,
+        )) as number[];
+        return [time[0]! >= 390, time[1]! >= 1900];
+      },
+    ],
+    [
+      'httpCredentials (basic)',
+      async ({ open, at }) => {
+        const page = await open({ httpCredentials: { username: 'user', password: 'secret' } });
+        const first = await openFails(page, `${at}/basic`);
+        return [first, await page.innerText('body')];
+      },
+    ],
+    [
+      'a name and a password in the URL',
+      async ({ page, at, inPage }) => [
+        await openFails(page, `${at.replace('//', '//user:secret@')}/basic`),
+        await inPage(`return (await fetch('/basic')).status`),
+      ],
+    ],
+    [
+      'no credentials',
+      async ({ page, at }) => [await openFails(page, `${at}/basic`), await page.innerText('body')],
+    ],
+  ],
+  Servers: [
+    [
+      'only on ::1',
+      async ({ page, app }) => [
+        await openFails(page, `${app.origins.v6}/text`),
+        await page.innerText('body'),
+      ],
+    ],
+    [
+      'a certificate that is self-signed',
+      async ({ page, app }) => openFails(page, `${app.origins.https}/`),
+      'CDP has no error of certificates: the page sees ERR_FAILED, and its console a message',
+    ],
+    [
+      'the same, with ignoreHTTPSErrors',
+      async ({ open, app }) => {
+        const page = await open({ ignoreHTTPSErrors: true });
+        return [await openFails(page, `${app.origins.https}/`), await page.title()];
+      },
+    ],
+    [
+      'only HTTP/2',
+      async ({ open, app }) => {
+        const page = await open({ ignoreHTTPSErrors: true });
+        const status = await openFails(page, `${app.origins.http2}/`);
+        return [
+          status,
+          await page.title(),
+          await page.evaluate(`(async () => { ${ofFetch(`'/echo', { method: 'POST', body: 'h2' }`)} })()`),
+        ];
+      },
+    ],
+    [
+      'gzip, deflate, br and zstd',
+      async ({ inPage }) => {
+        const found = [];
+        for (const name of ['gzip', 'deflate', 'br', 'zstd'])
+          found.push(
+            await inPage(`const r = await fetch('/${name}'); return (await r.text()).slice(0, 190)`),
+          );
+        return found;
+      },
+    ],
+    [
+      'Content-Encoding and Content-Length of a compressed response',
+      async ({ inPage }) =>
+        inPage(
+          `const r = await fetch('/gzip'); return [r.headers.get('content-encoding'), r.headers.get('content-length')]`,
+        ),
+    ],
+    ['early hints', async ({ page, at }) => [await openFails(page, `${at}/early`), await page.title()]],
+    [
+      'nobody listens',
+      async ({ page, inPage }) => [
+        await openFails(page, 'http://localhost:9/'),
+        await inPage(`return fetch('http://localhost:9/').catch(String)`),
+      ],
+    ],
+    [
+      'a connection that is reset, or closed without a response',
+      async ({ page, at }) => [await openFails(page, `${at}/reset`), await openFails(page, `${at}/empty`)],
+    ],
+    [
+      'a response that is cut short, or is no HTTP',
+      async ({ page, at, inPage }) => [
+        await inPage(`return fetch('/truncated').then((r) => r.text()).catch(String)`),
+        await openFails(page, `${at}/garbage`),
+      ],
+    ],
+  ],
+  'The automation library': [
+    [
+      'status, headers and body of a response',
+      async ({ page, at }) => {
+        const [response] = await Promise.all([
+          page.waitForResponse('**/set-cookies'),
+          page.goto(`${at}/set-cookies`),
+        ]);
+        const headers = (await response.headersArray()).filter(
+          ({ name }) => !/^(date|connection|keep-alive)$/i.test(name),
+        );
+        return [
+          headers,
+          (await response.body()).length,
+          response.fromServiceWorker(),
+          await response.finished(),
+        ];
+      },
+    ],
+    [
+      'the headers of a request',
+      async ({ page, at }) => {
+        const response = await page.goto(`${at}/`);
+        return Object.keys(await response!.request().allHeaders())
+          .filter((name) => !name.startsWith(':'))
+          .sort();
+      },
+      'the browser reports what it adds to a request only for its own connections',
+    ],
+    [
+      'the body of a request, its sizes and timing',
+      async ({ page, inPage }) => {
+        const waiting = page.waitForRequest('**/echo');
+        await inPage(ofFetch(`'/echo', { method: 'POST', body: 'posted' }`));
+        const request = await waiting;
+        const { responseEnd } = request.timing();
+        return [request.postData(), (await request.sizes()).requestBodySize, responseEnd > 0];
+      },
+    ],
+    [
+      'page.route on top: fulfil, abort, continue, fetch',
+      async ({ page, inPage }) => {
+        await page.route('**/text', (route) => route.fulfill({ body: 'mine' }));
+        await page.route('**/404', (route) => route.abort());
+        await page.route('**/echo', (route) => route.continue({ method: 'PUT', postData: 'changed' }));
+        await page.route('**/gzip', async (route) =>
+          route.fulfill({ response: await route.fetch(), body: 'fetched' }),
+        );
+        return [
+          await inPage(ofFetch(`'/text'`)),
+          await inPage(ofFetch(`'/404'`)),
+          await inPage(ofFetch(`'/echo', { method: 'POST', body: 'x' }`)),
+          await inPage(`return (await fetch('/gzip')).text()`),
+        ];
+      },
+    ],
+    ['page.request of the library', async ({ page, at }) => (await page.request.get(`${at}/text`)).text()],
+    [
+      'failed requests',
+      async ({ page, inPage }) => {
+        const failed = page.waitForEvent('requestfailed');
+        await inPage(`return fetch('/reset').catch(String)`);
+        return (await failed).failure()?.errorText;
+      },
+    ],
+    [
+      'the address and the certificate of the server',
+      async ({ page, at }) => {
+        const response = await page.goto(`${at}/`);
+        return (await response!.serverAddr())?.ipAddress;
+      },
+      'the browser has no connection to the server',
+    ],
+  ],
+};
+
+async function closed(app: LocalhostApp): Promise<string[]> {
+  const lines = () => app.log.filter((line) => line.startsWith('closed'));
+  await expect.poll(() => lines().length).toBeGreaterThan(0);
+  return lines();
+}
+
+let app: LocalhostApp;
+let browsers: PooledBrowser<playwright.PlaywrightHandles>[];
+beforeAll(async () => {
+  app = await LocalhostApp.start();
+  browsers = await Promise.all([
+    playwright.leaseBrowser(here.pool),
+    playwright.leaseBrowser(elsewhere.pool, { exposeNetwork: 'localhost,*.localhost' }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all(browsers.map((one) => one.release()));
+  await app[Symbol.asyncDispose]();
+});
+
+/** Returns what a browser shows, without what changes from run to run. */
+async function show({ use }: PooledBrowser<playwright.PlaywrightHandles>, run: Load): Promise<string> {
+  return use(async ({ browser }) => {
+    app.log = [];
+    const at = app.origins.http;
+    const contexts: BrowserContext[] = [];
+    const open = async (options: BrowserContextOptions) => {
+      const context = await browser.newContext(options);
+      contexts.push(context);
+      return context.newPage();
+    };
+    const page = await open({});
+    const inPage = (code: string) => page.evaluate(`(async () => { ${code} })().catch(String)`);
+    const trial = {
+      browser,
+      context: contexts[0]!,
+      page,
+      at,
+      other: at.replace('localhost', 'shop.localhost'),
+      inPage,
+      open,
+      app,
+      origins: app.origins,
+    };
+    try {
+      await page.goto(`${at}/text?first`);
+      app.log = [];
+      return JSON.stringify(await run(trial as unknown as Trial), undefined, 1);
+    } catch (error) {
+      return `fails: ${(error as Error).message.split('\n')[0]}`;
+    } finally {
+      await Promise.all(contexts.map((one) => one.close()));
+    }
+  });
+}
+
+describe.each(Object.entries(ROWS))('%s', (_part, rows) => {
+  it.each(rows)('%s', async (_load, run, reason) => {
+    const local = await show(browsers[0]!, run);
+    const leased = await show(browsers[1]!, run);
+    expect(local).not.toMatch(/^fails/);
+    if (reason === undefined) expect(leased).toBe(local);
+    // A row that became equal must not stay in the guide.
+    else expect(leased).not.toBe(local);
+  });
+});
+
+it('is the table of the guide', async () => {
+  const path = 'examples/localhost/README.md';
+  const guide = readFileSync(path, 'utf8');
+  const lines = Object.entries(ROWS).flatMap(([part, rows]) => [
+    `| **${part}** | |`,
+    ...rows.map(([load, , reason]) => `| ${load} | ${reason ?? 'equal'} |`),
+  ]);
+  const table = ['| load | compared with a local browser |', '| - | - |', ...lines].join('\n');
+  const [before, after] = [
+    /^[^]*<!-- table -->\n/.exec(guide)![0],
+    /\n<!-- end of the table -->[^]*$/.exec(guide)![0],
+  ];
+  const made = await format(`${before}\n${table}\n${after}`, { parser: 'markdown', printWidth: 110 });
+  if (process.env['UPDATE_GUIDE']) writeFileSync(path, made);
+  else expect(guide).toBe(made);
+});
