@@ -24,7 +24,11 @@ export type Target = ResultOf<'Target.getTargets'>['targetInfos'][number];
 
 /** What receives the events of a browser, by their names. An event that does not fit its name is dropped. */
 export type EventListeners = {
-  readonly [Name in EventName]?: (params: EventParams<Name>, data: Frame) => void;
+  readonly [Name in EventName]?: (
+    params: EventParams<Name>,
+    data: Frame,
+    sessionId: string | undefined,
+  ) => void;
 };
 
 interface Pending {
@@ -115,11 +119,11 @@ export class CdpClient {
   }
 
   #receive(data: Frame): boolean {
-    const { id, method, params, result, error } = readMessage(data);
+    const { id, method, sessionId, params, result, error } = readMessage(data);
     if (id === undefined) {
       const listener = isRead(method) && this.#listeners[method];
       if (!listener) return false;
-      (listener as (params: unknown, data: Frame) => void)(readEvent(method, params), data);
+      (listener as (...event: unknown[]) => void)(readEvent(method, params), data, sessionId);
       return true;
     }
     const pending = this.#pending.get(id);

@@ -1,3 +1,4 @@
+import { clock } from '../shared/clock.js';
 import { CdpClient, FIRST_ID } from './cdp-client.js';
 import {
   isRead,
@@ -49,6 +50,17 @@ export interface MessageRules {
       sessionId: string | undefined,
     ) => void | Promise<object | undefined>;
   };
+  /** Returns further events of the session, which the client receives after an event that another rule has read. */
+  readonly followUps?: (
+    name: EventName,
+    params: EventParams,
+    sessionId: string | undefined,
+  ) => readonly FollowUp[];
+}
+
+export interface FollowUp {
+  readonly method: string;
+  readonly params: object;
 }
 
 type ResultName = 'Target.createBrowserContext' | 'browser.createUserContext';
@@ -176,6 +188,14 @@ export class MessageFilter implements SocketTap {
     if (data) void this.#socket.onMessage(data, false);
   }
 
+  #inject(events: readonly FollowUp[], sessionId: string | undefined): void {
+    for (const event of events) {
+      const data = Buffer.from(JSON.stringify({ ...event, ...(sessionId !== undefined && { sessionId }) }));
+      const delivered = this.#deliver(data, { method: event.method, sessionId });
+      if (delivered) void this.#socket.onMessage(delivered, false);
+    }
+  }
+
   /** Returns a promise for a response that a rule reads. */
   #onResponse({ id, sessionId }: Envelope, data: Uint8Array): Promise<unknown> | undefined {
     const key = keyOf(sessionId, id);
@@ -195,9 +215,13 @@ export class MessageFilter implements SocketTap {
     const message = readMessage(data);
     const params: EventParams = readEvent(name, message.params);
     type Rule = (params: EventParams, sessionId: string | undefined) => void | Promise<object | undefined>;
+    const { sessionId } = message;
     const held = this.#rules.flatMap(
-      ({ events }) => (events?.[name] as Rule | undefined)?.(params, message.sessionId) ?? [],
+      ({ events }) => (events?.[name] as Rule | undefined)?.(params, sessionId) ?? [],
     );
+    const followUps = this.#rules.flatMap((rule) => rule.followUps?.(name, params, sessionId) ?? []);
+    // After this event was delivered.
+    if (followUps.length > 0) clock.setImmediate(() => this.#inject(followUps, sessionId));
     if (held.length === 0) return data;
     return Promise.all(held).then((changes) => {
       const changed = changes.reduce(merge, undefined);

@@ -19,12 +19,12 @@ const targetInfo = v.object({
 });
 
 export interface FrameTree {
-  readonly frame: { readonly id: string };
+  readonly frame: { readonly id: string; readonly securityOrigin?: string | undefined };
   readonly childFrames?: readonly FrameTree[] | undefined;
 }
 
 const frameTree: v.GenericSchema<FrameTree> = v.object({
-  frame: v.object({ id: text }),
+  frame: v.object({ id: text, securityOrigin: may(text) }),
   childFrames: may(v.array(v.lazy(() => frameTree))),
 });
 
@@ -60,8 +60,9 @@ const EVENTS = {
   'Target.attachedToTarget': v.object({ sessionId: text, targetInfo }),
   'Target.detachedFromTarget': v.object({ sessionId: may(text) }),
   'Runtime.executionContextCreated': v.object({
-    context: v.object({ id: v.number(), origin: text }),
+    context: v.object({ id: v.number(), origin: text, auxData: may(v.object({ frameId: may(text) })) }),
   }),
+  'Runtime.executionContextDestroyed': v.looseObject({ executionContextId: v.number() }),
   'Runtime.executionContextsCleared': v.object({}),
   'Runtime.bindingCalled': v.pipe(
     v.object({ name: may(text), payload: text, executionContextId: v.number() }),
@@ -71,6 +72,7 @@ const EVENTS = {
   'Fetch.requestPaused': v.object({
     requestId: text,
     frameId: text,
+    resourceType: may(text),
     networkId: may(text),
     request: v.object({
       url: text,
@@ -141,7 +143,6 @@ const EVENTS_OF_LIBRARIES = {
       stackTrace: may(stackTrace),
     }),
   }),
-  'Runtime.executionContextDestroyed': v.looseObject({ executionContextId: v.number() }),
   'Target.targetCreated': ofTarget,
   'Target.targetInfoChanged': ofTarget,
   'Target.targetDestroyed': v.looseObject({ targetId: text }),
@@ -244,6 +245,16 @@ const CHECKED: Readonly<Record<string, v.GenericSchema>> = {
   ...BIDI_EVENTS_OF_LIBRARIES,
 };
 
+const cookie = v.looseObject({
+  name: text,
+  value: text,
+  domain: text,
+  path: text,
+  secure: may(v.boolean()),
+  sameSite: may(text),
+  partitionKey: may(v.unknown()),
+});
+
 /** The results of commands that this library reads. */
 const RESULTS = {
   'Target.getTargets': v.object({ targetInfos: v.array(targetInfo) }),
@@ -252,7 +263,7 @@ const RESULTS = {
   'Target.attachToBrowserTarget': v.object({ sessionId: text }),
   'Target.getBrowserContexts': v.object({ browserContextIds: v.array(text) }),
   'Target.createBrowserContext': v.object({ browserContextId: text }),
-  'Storage.getCookies': v.object({ cookies: v.array(v.unknown()) }),
+  'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
   'Page.getFrameTree': v.object({ frameTree }),
   'Runtime.evaluate': evaluated,
   'Runtime.callFunctionOn': evaluated,
@@ -278,6 +289,8 @@ const COMMANDS = {
     downloadPath: may(text),
     browserContextId: may(text),
   }),
+  'Emulation.setUserAgentOverride': v.looseObject({ acceptLanguage: may(text) }),
+  'Network.setExtraHTTPHeaders': v.looseObject({ headers }),
   'Network.emulateNetworkConditions': v.looseObject({
     offline: may(v.boolean()),
     latency: may(v.number()),

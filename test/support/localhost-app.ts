@@ -22,8 +22,9 @@ const text = (
   headers: Record<string, string | string[]> = {},
   status = 200,
 ): Answer => {
+  const length = status === 204 ? {} : { 'content-length': Buffer.byteLength(body) };
   return (_request, response) =>
-    response.writeHead(status, { 'content-type': 'text/plain', ...headers }).end(body);
+    response.writeHead(status, { 'content-type': 'text/plain', ...length, ...headers }).end(body);
 };
 /** Sends bytes as they are. */
 const raw = (message: string): Answer => {
@@ -105,7 +106,7 @@ const ANSWERS: Record<string, Answer> = {
     if (from === undefined) return response.writeHead(200, { 'accept-ranges': 'bytes' }).end(SENTENCE);
     const part = SENTENCE.slice(Number(from), Number(to || SENTENCE.length - 1) + 1);
     const range = `bytes ${from}-${Number(from) + part.length - 1}/${SENTENCE.length}`;
-    return response.writeHead(206, { 'content-range': range }).end(part);
+    return response.writeHead(206, { 'content-range': range, 'content-length': part.length }).end(part);
   },
   '/slow-parts': (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' }).write('first ');
@@ -130,7 +131,9 @@ const ANSWERS: Record<string, Answer> = {
   '/etag': ({ headers }, response) =>
     headers['if-none-match'] === '"v1"'
       ? response.writeHead(304, { etag: '"v1"' }).end()
-      : response.writeHead(200, { etag: '"v1"', 'cache-control': 'no-cache' }).end('tagged'),
+      : response
+          .writeHead(200, { etag: '"v1"', 'cache-control': 'no-cache', 'content-length': 6 })
+          .end('tagged'),
   '/set-cookies': text('set', {
     'set-cookie': [
       'plain=1',
@@ -138,7 +141,6 @@ const ANSWERS: Record<string, Answer> = {
       'strict=1; SameSite=Strict; Path=/',
       'lax=1; SameSite=Lax; Path=/',
       'none=1; SameSite=None; Secure; Path=/',
-      'part=1; SameSite=None; Secure; Partitioned; Path=/',
       '__Host-h=1; Secure; Path=/',
       '__Secure-s=1; Path=/',
       'path=1; Path=/deep',
@@ -150,6 +152,7 @@ const ANSWERS: Record<string, Answer> = {
       'utf=\u00c3\u00bc; Path=/',
     ],
   }),
+  '/set-partitioned': text('set', { 'set-cookie': 'part=1; SameSite=None; Secure; Partitioned; Path=/' }),
   '/cookies': ({ headers }, response) =>
     response
       .writeHead(200, { 'content-type': 'text/javascript', ...allowed({ headers } as IncomingMessage) })
@@ -304,7 +307,7 @@ export class LocalhostApp implements AsyncDisposable {
       const seen = { origin, cookie, agent, language, extra, protocols: headers['sec-websocket-protocol'] };
       this.log.push(`upgrade ${url} ${JSON.stringify(seen)}`);
       if (url.startsWith('/refused'))
-        return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n');
+        return void socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n');
       sockets.handleUpgrade(request, socket, head, (websocket) => {
         websocket.on('close', (code, reason) => this.log.push(`closed ${url} ${code} ${String(reason)}`));
         websocket.on('message', (data, isBinary) => {

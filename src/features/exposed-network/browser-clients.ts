@@ -1,10 +1,23 @@
-import type { CdpClient } from '../../connect/cdp-client.js';
-import type { MessageRules } from '../../connect/message-filter.js';
+import type { FollowUp, MessageRules } from '../../connect/message-filter.js';
 import type { CommandParams } from '../../connect/message.js';
-import { containsFrame } from './targets.js';
+import type { Targets } from './targets.js';
 
-/** Number of responses whose events may still arrive. */
-const MOST_RESPONSES = 1000;
+/** Number of requests whose events may still arrive. */
+const MOST_EXCHANGES = 1000;
+
+/** A request that was answered from here. */
+export interface Exchange {
+  readonly url: string;
+  readonly sent: Readonly<Record<string, string>>;
+  /** Each as `name: value`. */
+  readonly received: readonly string[];
+  readonly status: number;
+}
+
+/** A response in an event. */
+interface Reported {
+  readonly url: string;
+}
 
 type Conditions = CommandParams<'Network.emulateNetworkConditions'>;
 
@@ -17,8 +30,11 @@ export class BrowserClients {
   readonly #targets = new Map<string, string>();
   /** The network conditions that a client emulates, by session. */
   readonly #conditions = new Map<string, Conditions>();
-  /** The headers Set-Cookie of responses, by the id of the request in the domain Network. */
-  readonly #cookies = new Map<string, string>();
+  /** The headers that a client adds to all requests, by session. */
+  readonly #headers = new Map<string, Readonly<Record<string, string>>>();
+  readonly #languages = new Map<string, string>();
+  /** Requests that were answered from here, by their ids in the domain Network. */
+  readonly #exchanges = new Map<string, Exchange[]>();
 
   readonly rules: MessageRules = {
     events: {
@@ -27,13 +43,24 @@ export class BrowserClients {
       'Target.detachedFromTarget': ({ sessionId = '' }) => {
         this.#targets.delete(sessionId);
         this.#conditions.delete(sessionId);
+        this.#headers.delete(sessionId);
+        this.#languages.delete(sessionId);
       },
-      'Network.responseReceived': ({ requestId, response }) =>
-        this.#withCookies(requestId, 'response', response),
-      'Network.requestWillBeSent': ({ requestId, redirectResponse }) =>
-        redirectResponse && this.#withCookies(requestId, 'redirectResponse', redirectResponse),
+      'Network.responseReceived': (params) =>
+        this.#exchangeOf(params) && Promise.resolve({ hasExtraInfo: true }),
+      'Network.requestWillBeSent': (params) =>
+        this.#exchangeOf(params) && Promise.resolve({ redirectHasExtraInfo: true }),
     },
+    followUps: (_name, params) => this.#extraInfo(params),
     commands: {
+      'Emulation.setUserAgentOverride': ({ acceptLanguage }, sessionId = '') => {
+        if (acceptLanguage !== undefined) this.#languages.set(sessionId, acceptLanguage);
+        return undefined;
+      },
+      'Network.setExtraHTTPHeaders': ({ headers }, sessionId = '') => {
+        this.#headers.set(sessionId, headers);
+        return undefined;
+      },
       'Network.emulateNetworkConditions': (conditions, sessionId = '') => {
         this.#conditions.set(sessionId, conditions);
         if (isUsual(conditions)) this.#conditions.delete(sessionId);
@@ -42,36 +69,81 @@ export class BrowserClients {
     },
   };
 
+  /** Returns the headers that clients set for all requests of a page. */
+  headersOf(targetId: string): Readonly<Record<string, string>> {
+    const sessions = [...this.#targets].flatMap(([session, target]) =>
+      target === targetId ? [session] : [],
+    );
+    const all = sessions.map((session) => ({
+      ...(this.#languages.has(session) && { 'accept-language': this.#languages.get(session)! }),
+      ...this.#headers.get(session),
+    }));
+    return Object.assign({}, ...all) as Record<string, string>;
+  }
+
   /** Returns the network conditions that a client emulates for the page of a frame. */
-  async conditionsOf(cdp: CdpClient, frameId: string): Promise<Conditions | undefined> {
-    for (const [session, conditions] of this.#conditions) {
-      const target = this.#targets.get(session);
-      if (target !== undefined && (target === frameId || (await containsFrame(cdp, target, frameId))))
-        return conditions;
-    }
+  async conditionsOf(targets: Targets, frameId: string): Promise<Conditions | undefined> {
+    if (this.#conditions.size === 0) return undefined;
+    const target = await targets.containing(frameId);
+    for (const [session, conditions] of this.#conditions)
+      if (target && this.#targets.get(session) === target.targetId) return conditions;
     return undefined;
   }
 
-  /** Lets the clients see the cookies of a response. @param requestId The id of its request in the domain Network. */
-  noteResponse(requestId: string | undefined, headers: readonly string[]): void {
-    const values = headers.flatMap((header) => /^set-cookie: ?(.*)$/is.exec(header)?.[1] ?? []);
-    if (requestId === undefined || values.length === 0) return;
-    const [oldest] = this.#cookies.keys();
-    if (this.#cookies.size >= MOST_RESPONSES) this.#cookies.delete(oldest!);
-    // As the browser writes several headers of one name.
-    this.#cookies.set(requestId, values.join('\n'));
+  /** Lets the clients see all headers of a request and its response. @param requestId In the domain Network. */
+  noteExchange(requestId: string | undefined, exchange: Exchange): void {
+    if (requestId === undefined) return;
+    const [oldest] = this.#exchanges.keys();
+    if (this.#exchanges.size >= MOST_EXCHANGES) this.#exchanges.delete(oldest!);
+    this.#exchanges.set(requestId, [...(this.#exchanges.get(requestId) ?? []), exchange]);
   }
 
-  #withCookies(
-    requestId: string,
-    field: string,
-    response: { readonly headers: Readonly<Record<string, string>> },
-  ): Promise<object> | undefined {
-    const value = this.#cookies.get(requestId);
-    if (value === undefined) return undefined;
-    const headers = { ...response.headers, 'set-cookie': value };
-    return Promise.resolve({ [field]: { ...response, headers } });
+  /** Returns the request of a response: a request can have several, one after another, each a redirect. */
+  #exchangeOf(params: {
+    requestId?: string;
+    response?: Reported | undefined;
+    redirectResponse?: Reported | undefined;
+  }) {
+    const reported = params.response ?? params.redirectResponse;
+    const all = this.#exchanges.get(params.requestId ?? '');
+    return reported && all?.find(({ url }) => url === reported.url);
   }
+
+  /** The events in which a browser reports all headers. */
+  #extraInfo(params: object): readonly FollowUp[] {
+    const { requestId } = params as { requestId?: string };
+    const exchange = this.#exchangeOf(params);
+    if (!exchange) return [];
+    const { sent, received, status } = exchange;
+    return [
+      {
+        method: 'Network.requestWillBeSentExtraInfo',
+        params: { requestId, headers: sent, associatedCookies: [], connectTiming: { requestTime: 0 } },
+      },
+      {
+        method: 'Network.responseReceivedExtraInfo',
+        params: {
+          requestId,
+          headers: joined(received),
+          statusCode: status,
+          blockedCookies: [],
+          resourceIPAddressSpace: 'Local',
+        },
+      },
+    ];
+  }
+}
+
+/** Headers as the browser reports them: several of one name, with line breaks between them. */
+function joined(headers: readonly string[]): Record<string, string> {
+  const byName = new Map<string, [name: string, value: string]>();
+  for (const header of headers) {
+    const [name = '', ...rest] = header.split(': ');
+    const before = byName.get(name.toLowerCase());
+    const value = rest.join(': ');
+    byName.set(name.toLowerCase(), [before?.[0] ?? name, before ? `${before[1]}\n${value}` : value]);
+  }
+  return Object.fromEntries(byName.values());
 }
 
 function isUsual({ offline, latency = 0, downloadThroughput, uploadThroughput }: Conditions): boolean {

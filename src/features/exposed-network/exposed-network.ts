@@ -1,17 +1,15 @@
 import type { Browser } from 'playwright-core';
 import { readFile } from 'node:fs/promises';
-import { STATUS_CODES } from 'node:http';
 import { basename } from 'node:path';
 import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay } from '../../shared/clock.js';
-import { CdpClient, type Target } from '../../connect/cdp-client.js';
+import { CdpClient } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
-import { ExposedHosts } from './exposed-hosts.js';
+import { ExposedHosts, type ExposedUrl } from './exposed-hosts.js';
 import { ExposedSender, TooLargeError, type ExposedResponse } from './exposed-request.js';
-import { openUpstream, routeWebSockets, type ExposedWebSockets } from './exposed-websocket.js';
+import { ExposedWebSockets } from './exposed-websocket.js';
 import { BrowserClients, transferTime } from './browser-clients.js';
-import { containsFrame, inTarget } from './targets.js';
-import { WebSocketCallers } from './websocket-callers.js';
+import { Targets, type AttachedTarget } from './targets.js';
 import type { MessageFilter, MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
 import type { CdpSocket, OpenCdp } from '../../connect/socket.js';
@@ -55,6 +53,9 @@ const REASONS: Readonly<Record<string, string>> = {
   ENETUNREACH: 'AddressUnreachable',
 };
 
+/** How Node says that a connection was closed before a response. Its code is that of a reset. */
+const HUNG_UP = 'socket hang up';
+
 /**
  * Answers the requests of a browser to some hosts from this machine: the browser pauses those requests, in all its pages,
  * workers and contexts, and continues all others by itself. It uses a WebSocket of its own, so it depends on no library, and
@@ -64,13 +65,15 @@ export class ExposedNetwork implements ConnectExtension {
   readonly #hosts: ExposedHosts;
   readonly #plan: ExposePlan;
   readonly #sender = new ExposedSender();
-  readonly #callers: WebSocketCallers;
+  readonly #webSockets: ExposedWebSockets;
+  readonly #targets: Targets;
   readonly #clients: BrowserClients;
   /** Aborts the requests that are under way. */
   readonly #abort = new LinkedAbort();
   readonly #warned = new Set<string>();
   /** The paths of the files that the library has put into forms, by their names there. */
   readonly #files = new Map<string, Set<string>>();
+  #isOpen = false;
   #socket: CdpSocket | undefined;
   #cdp: CdpClient | undefined;
 
@@ -79,13 +82,22 @@ export class ExposedNetwork implements ConnectExtension {
     this.#hosts = new ExposedHosts(plan.hosts);
     this.#sender.acceptsInsecureCerts = plan.acceptsInsecureCerts;
     this.#clients = plan.clients ?? new BrowserClients();
-    this.#callers = new WebSocketCallers(this.#hosts);
+    const cdp = () => this.#cdp!;
+    this.#targets = new Targets(cdp, (target) => this.#prepare(target));
+    this.#webSockets = new ExposedWebSockets({
+      hosts: this.#hosts,
+      clients: this.#clients,
+      cdp,
+      targets: () => this.#targets,
+      signal: this.#abort.signal,
+      acceptsInsecureCerts: () => this.#sender.acceptsInsecureCerts,
+      onRequest: (host) => plan.onRequest(host),
+    });
     const note = ({ files }: { files: string[] }) => {
       files.forEach(this.#noteFile);
       return undefined;
     };
-    const commands = { 'DOM.setFileInputFiles': note, 'input.setFiles': note };
-    plan.filter?.add(this.#callers.rules, { commands });
+    plan.filter?.add({ commands: { 'DOM.setFileInputFiles': note, 'input.setFiles': note } });
   }
 
   /** Of the messages of a client of the browser that connects later. */
@@ -93,24 +105,20 @@ export class ExposedNetwork implements ConnectExtension {
     return [this.#clients.rules];
   }
 
-  /** Routes the WebSockets of pages, with the library that can. Requests need no library. */
+  /** With Playwright, the options of contexts are not visible otherwise, and scripts of its own replace WebSocket, too. */
   async useBrowser(library: string, browser: object): Promise<void> {
-    if (library === 'playwright') await routeWebSockets(browser as Browser, this.#webSockets);
-  }
-
-  get #webSockets(): ExposedWebSockets {
-    return {
-      pattern: this.#hosts.pattern,
+    if (library !== 'playwright') return;
+    const one = browser as Browser;
+    const content = this.#webSockets.script;
+    const newContext = one.newContext.bind(one);
+    one.newContext = async (options) => {
       // The browser does not report which context sent a request.
-      acceptInsecureCerts: () => (this.#sender.acceptsInsecureCerts = true),
-      read: (url) => this.#hosts.read(url, 'websocket'),
-      takeOrigin: (url) => this.#callers.takeOrigin(url),
-      open: (request) => {
-        this.#plan.onRequest(new URL(request.url).host);
-        const { acceptsInsecureCerts } = this.#sender;
-        return openUpstream(request, { signal: this.#abort.signal, acceptsInsecureCerts });
-      },
+      if (options?.ignoreHTTPSErrors) this.#sender.acceptsInsecureCerts = true;
+      const context = await newContext(options);
+      await context.addInitScript({ content });
+      return context;
     };
+    await Promise.all(one.contexts().map((context) => context.addInitScript({ content })));
   }
 
   /** Called with the path of each file that the library puts into a form. */
@@ -124,13 +132,38 @@ export class ExposedNetwork implements ConnectExtension {
     const socket = await this.#plan.open(signal);
     if (this.#abort.signal.aborted) return socket.cut('closed-by-us');
     this.#socket = socket;
+    const { listeners } = this.#targets;
     const cdp: CdpClient = new CdpClient(socket.takeOver(), {
+      ...listeners,
       'Fetch.requestPaused': (paused) => void this.#answer(cdp, paused),
+      'Runtime.bindingCalled': (call, _data, session) => this.#webSockets.receive(call, session),
+      'Runtime.executionContextsCleared': (params, data, session = '') => {
+        this.#webSockets.leave(session);
+        listeners['Runtime.executionContextsCleared']?.(params, data, session);
+      },
+      'Runtime.executionContextDestroyed': ({ executionContextId }, _data, session = '') =>
+        this.#webSockets.leave(session, executionContextId),
+      'Target.detachedFromTarget': (params, data, session) => {
+        this.#webSockets.leave(params.sessionId ?? '');
+        listeners['Target.detachedFromTarget']?.(params, data, session);
+      },
     });
     this.#cdp = cdp;
     const patterns = this.#hosts.cdpPatterns.map((urlPattern) => ({ urlPattern }));
-    await Promise.all([cdp.send('Fetch.enable', { patterns }), includeOpenPages(cdp)]);
+    this.#isOpen = false;
+    await Promise.all([cdp.send('Fetch.enable', { patterns }), this.#targets.open()]);
+    this.#isOpen = true;
     void socket.ended.then(() => this.#replace());
+  }
+
+  async #prepare(target: AttachedTarget): Promise<void> {
+    const cdp = this.#cdp!;
+    const { sessionId } = target;
+    // The browser's own `Fetch.enable` applies to what is loaded later. Those of open pages and workers make them create their loaders again.
+    const renewed = this.#isOpen
+      ? []
+      : [cdp.send('Fetch.enable', { patterns: [] }, sessionId), cdp.send('Fetch.disable', {}, sessionId)];
+    await Promise.all([...renewed, this.#webSockets.prepare(target)]);
   }
 
   /** Ends the interception. Afterwards no response, and no cookie of one, reaches the browser. Never rejects. */
@@ -146,6 +179,7 @@ export class ExposedNetwork implements ConnectExtension {
   /** Ends the interception, without a response of the browser. */
   cut(): void {
     this.#end();
+    this.#webSockets.cut();
     this.#socket?.cut('closed-by-us');
     this.#sender.close();
   }
@@ -197,7 +231,7 @@ export class ExposedNetwork implements ConnectExtension {
 
   async #answerOf(
     cdp: CdpClient,
-    { requestId, request, frameId, networkId }: PausedRequest,
+    { requestId, request, frameId, networkId, resourceType }: PausedRequest,
     signal: AbortSignal,
   ): Promise<void> {
     const { url, method, headers, hasPostData, postDataEntries } = request;
@@ -211,7 +245,7 @@ export class ExposedNetwork implements ConnectExtension {
     const fail = async (errorReason: string) => {
       if (!signal.aborted) await cdp.send('Fetch.failRequest', { requestId, errorReason });
     };
-    const conditions = await this.#clients.conditionsOf(cdp, frameId);
+    const conditions = await this.#clients.conditionsOf(this.#targets, frameId);
     if (conditions?.offline) return fail('InternetDisconnected');
     const started = clock.now();
     const body = postDataEntries && (await this.#readBody(postDataEntries));
@@ -227,7 +261,7 @@ export class ExposedNetwork implements ConnectExtension {
       const { code = '', message } = error as NodeJS.ErrnoException;
       if (error instanceof TooLargeError) warn(TOO_LARGE);
       else if (isCertificateFault(code)) warn(`${message}. ${INSECURE}`);
-      return fail(REASONS[code] ?? 'Failed');
+      return fail(message === HUNG_UP ? 'ConnectionClosed' : (REASONS[code] ?? 'Failed'));
     }
     try {
       if (response.isCut) warn(isEventSource ? CUT_EVENTS : CUT);
@@ -238,13 +272,18 @@ export class ExposedNetwork implements ConnectExtension {
           transferTime(size, downloadThroughput) + transferTime(body?.length ?? 0, uploadThroughput);
         await delay(Math.max(0, started + latency + transfers - clock.now()), signal);
       }
+      const policy = valueOf('cross-origin-resource-policy', response.headers);
+      const isSubresource = resourceType !== 'Document' && headers['Origin'] === undefined;
+      if (policy && isSubresource && (await this.#isRefused(policy, exposed, frameId)))
+        return fail('BlockedByResponse');
       if (signal.aborted) return;
-      this.#clients.noteResponse(networkId, response.headers);
+      const { status, sent, headers: received } = response;
+      this.#clients.noteExchange(networkId, { url: exposed, sent, received, status });
       const answer = {
         requestId,
         responseCode: response.status,
-        // Without a phrase, the browser refuses a status that it does not know.
-        responsePhrase: response.reason || STATUS_CODES[response.status] || 'Unknown',
+        // For an empty phrase, the browser would use its own, or refuse the status.
+        responsePhrase: response.reason || ' ',
         // Their bytes, whatever their encoding is.
         binaryResponseHeaders: Buffer.from(response.headers.join('\0'), 'latin1').toString('base64'),
       };
@@ -252,6 +291,18 @@ export class ExposedNetwork implements ConnectExtension {
     } finally {
       response.free();
     }
+  }
+
+  /** Whether a policy keeps a response from pages of other origins: the browser reads it only on its own connections. */
+  async #isRefused(policy: string, url: ExposedUrl, frameId: string): Promise<boolean> {
+    if (!/^same-(origin|site)$/.test(policy)) return false;
+    const target = await this.#targets.containing(frameId);
+    const frames = target ? await this.#targets.frames(target, frameId) : [];
+    const origin = frames.at(-1)?.securityOrigin;
+    if (origin === undefined || !URL.canParse(origin)) return false;
+    const [page, server] = [new URL(origin), new URL(url)];
+    if (page.origin === server.origin) return false;
+    return policy === 'same-origin' || page.hostname !== server.hostname;
   }
 
   /** Resolves to undefined if a part can't be read. */
@@ -278,7 +329,12 @@ export class ExposedNetwork implements ConnectExtension {
   #warn(cdp: CdpClient, frameId: string, text: string): void {
     if (this.#warned.has(text)) return;
     this.#warned.add(text);
-    showInConsole(cdp, frameId, `exposeNetwork: ${text}`).catch(() => {});
+    const expression = `console.warn(${JSON.stringify(`exposeNetwork: ${text}`)})`;
+    const show = async () => {
+      const target = await this.#targets.containing(frameId);
+      if (target) await cdp.send('Runtime.evaluate', { expression }, target.sessionId);
+    };
+    show().catch(() => {});
   }
 }
 
@@ -300,28 +356,15 @@ const UNREADABLE_BODY =
 const INSECURE =
   'Set ignoreHTTPSErrors of the context (Playwright) or acceptInsecureCerts of connectOptions (Puppeteer) to accept it.';
 
+/** The value of a header, in small letters. */
+function valueOf(name: string, headers: readonly string[]): string | undefined {
+  const found = headers.find((one) => one.toLowerCase().startsWith(`${name}:`));
+  return found
+    ?.slice(name.length + 1)
+    .trim()
+    .toLowerCase();
+}
+
 function isCertificateFault(code: string): boolean {
   return /CERT|SIGNATURE|^ERR_TLS|ISSUER|CRL/.test(code);
-}
-
-async function showInConsole(cdp: CdpClient, frameId: string, text: string): Promise<void> {
-  const expression = `console.warn(${JSON.stringify(text)})`;
-  const show = (session: string) => cdp.send('Runtime.evaluate', { expression }, session);
-  const isShown = await inTarget(cdp, frameId, show).catch(() => undefined);
-  if (isShown) return;
-  // A frame in the process of its page is no target.
-  for (const { targetId } of (await cdp.targets()).filter(({ type }) => type === 'page'))
-    if (await containsFrame(cdp, targetId, frameId)) await inTarget(cdp, targetId, show);
-}
-
-/** The browser's `Fetch.enable` applies to what is loaded later. Their own makes open pages and workers create their loaders again. */
-async function includeOpenPages(cdp: CdpClient): Promise<void> {
-  const renew = (session: string) => cdp.send('Fetch.enable', { patterns: [] }, session);
-  const include = async ({ targetId, type }: Target) => {
-    // A page may be closed in the meantime.
-    const renewed = inTarget(cdp, targetId, renew).catch(() => {});
-    // A worker that does not respond must not delay the connect.
-    if (!type.endsWith('worker')) await renewed;
-  };
-  await Promise.all((await cdp.targets()).map(include));
 }

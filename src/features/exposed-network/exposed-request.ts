@@ -28,6 +28,8 @@ export interface ExposedResponse {
   readonly headers: readonly string[];
   /** Whoever sends it may remove its parts. */
   readonly body: Buffer[];
+  /** The headers of the request, with those that were added. */
+  readonly sent: Readonly<Record<string, string>>;
   /** The response did not end in time: `body` is its beginning. */
   readonly isCut: boolean;
   /** Frees the memory that the body has occupied: others wait for it. */
@@ -44,6 +46,7 @@ interface Received {
   /** In bytes; undefined if the response does not name it, or has no body. */
   readonly length: number | undefined;
   readonly stream: Readable;
+  readonly sent: Readonly<Record<string, string>>;
 }
 
 /** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
@@ -111,7 +114,7 @@ export class ExposedSender {
 
   async #send(request: ExposedRequest, signal: AbortSignal, mayReuse = true): Promise<ExposedResponse> {
     const received = await this.#request(request, signal, mayReuse);
-    const { status, reason, rawHeaders, stream } = received;
+    const { status, reason, rawHeaders, stream, sent } = received;
     const hasBody = request.method !== 'HEAD' && status !== 204 && status !== 304;
     const decoded = hasBody ? decode(stream, received.encoding) : stream;
     const isDecoded = decoded !== stream;
@@ -122,14 +125,10 @@ export class ExposedSender {
       signal,
     );
     if (read.isCut) stream.destroy();
-    const headers = rawHeaders.flatMap((name, index) => {
-      if (index % 2 === 1) return [];
-      const isLength = /^content-length$/i.test(name);
-      const isKept = isLength ? !(read.isCut || isDecoded) : !HOP_BY_HOP.test(name);
-      const isStale = isDecoded && /^content-encoding$/i.test(name);
-      return isKept && !isStale ? [`${name}: ${rawHeaders[index + 1]}`] : [];
-    });
-    return { status, reason, headers, ...read };
+    const headers = rawHeaders.flatMap((name, index) =>
+      index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [],
+    );
+    return { status, reason, headers, sent, ...read };
   }
 
   async #request(request: ExposedRequest, signal: AbortSignal, mayReuse: boolean): Promise<Received> {
@@ -140,7 +139,7 @@ export class ExposedSender {
     const headers = {
       'accept-encoding': encodingsFor(url),
       'accept-language': LANGUAGE,
-      ...Object.fromEntries(kept.map(([name, value]) => [name.toLowerCase(), value])),
+      ...Object.fromEntries(kept.map(([name, value]) => [name.toLowerCase(), asBytes(value)])),
     };
     if (url.protocol === 'https:') {
       const session = await this.#http2.of(url, { rejectUnauthorized, lookup });
@@ -160,7 +159,8 @@ export class ExposedSender {
       const sent: ClientRequest = (url.protocol === 'https:' ? https : http).request(url, options);
       sent.once('response', (stream) => {
         const { statusCode, statusMessage, rawHeaders, headers: read } = stream;
-        resolve({ status: statusCode!, reason: statusMessage ?? '', rawHeaders, stream, ...factsOf(read) });
+        const facts = { ...factsOf(read), sent: { host: url.host, connection: 'keep-alive', ...headers } };
+        resolve({ status: statusCode!, reason: statusMessage ?? '', rawHeaders, stream, ...facts });
       });
       sent.once('error', (error: NodeJS.ErrnoException) => {
         // A browser repeats a request of any method then.
@@ -244,7 +244,7 @@ async function requestOver(
     stream.once('response', (read) => {
       const named = Object.entries(read).filter(([name]) => !name.startsWith(':'));
       const rawHeaders = named.flatMap(([name, value]) => [value ?? []].flat().flatMap((one) => [name, one]));
-      resolve({ status: read[':status']!, reason: '', rawHeaders, stream, ...factsOf(read) });
+      resolve({ status: read[':status']!, reason: '', rawHeaders, stream, sent: headers, ...factsOf(read) });
     });
     stream.once('error', (error: NodeJS.ErrnoException) => {
       // The server ended the connection before it read the request.
@@ -264,6 +264,11 @@ function factsOf(headers: IncomingHttpHeaders): Pick<Received, 'encoding' | 'len
     encoding: headers['content-encoding'] ?? '',
     length: length === undefined ? undefined : Number(length),
   };
+}
+
+/** A header of CDP is decoded as UTF-8; one of Node has a character for each byte. */
+export function asBytes(value: string): string {
+  return Buffer.from(value).toString('latin1');
 }
 
 function isLocalhost(name: string): boolean {

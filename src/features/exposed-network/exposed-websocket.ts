@@ -1,161 +1,271 @@
-import type { Browser, BrowserContext, Frame, WebSocketRoute } from 'playwright-core';
 import type { RawData, WebSocket } from 'ws';
+import type { CdpClient } from '../../connect/cdp-client.js';
+import type { EventParams, ResultOf } from '../../connect/message.js';
 import { onAbort } from '../../shared/abort.js';
+import { isRecord, jsonOf } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
-import type { ExposedUrl } from './exposed-hosts.js';
+import type { BrowserClients } from './browser-clients.js';
+import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
+import { asBytes, lookupLocalhost } from './exposed-request.js';
+import { replaceWebSocket, type ToPage } from './page-websocket.js';
+import type { AttachedTarget, Targets } from './targets.js';
 
-/** The network of this machine that the pages of a lease reach (option `exposeNetwork`), for their WebSockets. */
-export interface ExposedWebSockets {
-  /** Matches the URLs of the exposed hosts. */
-  readonly pattern: RegExp;
-  /** Accepts certificates that no known authority has signed, from now on. */
-  acceptInsecureCerts(this: void): void;
-  /** Reads a URL that a page sent. Returns undefined if its host is not exposed. */
-  read(this: void, url: string): ExposedUrl | undefined;
-  /** Returns the origin of the page that opens a WebSocket now; undefined if it is opaque or not known. */
-  takeOrigin(this: void, url: ExposedUrl): string | undefined;
-  /** @internal Opens a WebSocket from this machine. Rejects if the server refuses it. */
-  open(this: void, request: UpstreamRequest): Promise<Upstream>;
-}
-
-/** @internal A WebSocket that a page wants to open. */
-export interface UpstreamRequest {
-  readonly url: ExposedUrl;
-  readonly protocols: readonly string[];
-  readonly headers: Readonly<Record<string, string>>;
-  /** Binary messages are buffers. */
-  onMessage(this: void, message: string | Buffer): void;
-  onClose(this: void, code: number, reason: string): void;
-}
-
-/** @internal A WebSocket from this machine. */
-export interface Upstream {
-  send(message: string | Buffer): void;
-  close(code?: number, reason?: string): void;
-}
-
-/** @internal Opens a WebSocket from this machine, until the signal aborts. */
-export async function openUpstream(
-  { url, protocols, headers, onMessage, onClose }: UpstreamRequest,
-  { signal, acceptsInsecureCerts }: { signal: AbortSignal; acceptsInsecureCerts: boolean },
-): Promise<Upstream> {
-  const { WebSocket } = await loadWs();
-  signal.throwIfAborted();
-  const { origin, ...others } = headers;
-  const socket: WebSocket = new WebSocket(url, [...protocols], {
-    headers: others,
-    ...(origin !== undefined && { origin }),
-    rejectUnauthorized: !acceptsInsecureCerts,
-  });
-  socket.once(
-    'close',
-    onAbort(signal, () => socket.terminate()),
-  );
-  // From the start: a message can arrive together with the response to the upgrade.
-  socket.on('message', (data: RawData, isBinary) => onMessage(isBinary ? (data as Buffer) : String(data)));
-  return new Promise<Upstream>((resolve, reject) => {
-    socket.on('error', reject);
-    socket.once('open', () => {
-      socket.once('close', (code, reason) => onClose(code, String(reason)));
-      resolve({
-        send: (message) => socket.send(message),
-        close: (code, reason) => {
-          try {
-            socket.close(isAllowed(code) ? code : GOING_AWAY, reason);
-          } catch {
-            // A reason can be too long: the page's own WebSocket does not check it.
-            socket.terminate();
-          }
-        },
-      });
-    });
-  });
-}
-
+/** The name in pages of the function through which their WebSockets reach this process. */
+const NAME = '__exposedWebSocket';
+/** Bytes that a page has not taken: above that, its server waits. */
+const MOST_WAITING = 1024 * 1024;
 /** What a page that is left sends to its server. */
 const GOING_AWAY = 1001;
-/** What a page sees if its WebSocket could not be opened. */
+/** What a page sees if its WebSocket could not be opened, or was cut. */
 const ABNORMAL = 1006;
 
-/** A client may send only these codes. */
-function isAllowed(code: number | undefined): code is number {
-  return code === 1000 || (code !== undefined && code >= 3000 && code <= 4999);
+type Cookie = ResultOf<'Storage.getCookies'>['cookies'][number];
+
+/** What a script of a page says. Any script can say anything: it is read as untrusted. */
+interface Said {
+  readonly id: string;
+  readonly message: Readonly<Record<string, unknown>>;
+  readonly target: AttachedTarget;
+  readonly contextId: number;
 }
 
-/** Routes the WebSockets of all contexts, now and later, below the routes of the user. */
-export async function routeWebSockets(browser: Browser, exposed: ExposedWebSockets): Promise<void> {
-  const route = (context: BrowserContext) =>
-    context.routeWebSocket(exposed.pattern, (page) => join(page, context, exposed));
-  const newContext = browser.newContext.bind(browser);
-  // An event would come too late for the first page.
-  browser.newContext = async (options) => {
-    if (options?.ignoreHTTPSErrors) exposed.acceptInsecureCerts();
-    const context = await newContext(options);
-    await route(context);
-    return context;
-  };
-  await Promise.all(browser.contexts().map(route));
+export interface WebSocketPlan {
+  readonly hosts: ExposedHosts;
+  readonly clients: BrowserClients;
+  readonly cdp: () => CdpClient;
+  readonly targets: () => Targets;
+  readonly signal: AbortSignal;
+  readonly acceptsInsecureCerts: () => boolean;
+  readonly onRequest: (host: string) => void;
 }
 
-/** Connects the WebSocket of a page to its server. The page sees it open when the server has accepted it. */
-async function join(
-  page: WebSocketRoute,
-  context: BrowserContext,
-  exposed: ExposedWebSockets,
-): Promise<void> {
-  // A script can name any URL: it calls the function of Playwright itself.
-  const url = exposed.read(page.url());
-  if (url === undefined) return void page.connectToServer();
-  const origin = exposed.takeOrigin(url);
-  const open = async () => {
-    const cookie = await cookiesFor(url, context, origin);
-    return exposed.open({
-      url,
-      protocols: page.protocols(),
-      headers: { origin: origin ?? 'null', ...(cookie !== '' && { cookie }) },
-      onMessage: (message) => page.send(message),
-      onClose: (code, reason) => void page.close({ code, reason }),
+/**
+ * The WebSockets of pages and workers to exposed hosts. A script replaces the class WebSocket there, and this process opens the
+ * connections.
+ */
+export class ExposedWebSockets {
+  readonly #plan: WebSocketPlan;
+  /** By session, JavaScript context and id. */
+  readonly #open = new Map<string, WebSocket>();
+
+  constructor(plan: WebSocketPlan) {
+    this.#plan = plan;
+  }
+
+  /** The script that replaces the class. */
+  get script(): string {
+    return `(${String(replaceWebSocket)})(${JSON.stringify(this.#plan.hosts.pattern.source)}, '${NAME}')`;
+  }
+
+  /** Prepares a page or a worker. */
+  async prepare({ sessionId, type }: AttachedTarget): Promise<void> {
+    const send = (method: string, params: object = {}) => this.#plan.cdp().send(method, params, sessionId);
+    const source = this.script;
+    const isPage = type === 'page' || type === 'iframe';
+    await Promise.all([
+      send('Runtime.addBinding', { name: NAME }),
+      // For the origins of documents.
+      send('Runtime.enable'),
+      ...(isPage
+        ? [
+            send('Page.enable'),
+            send('Page.addScriptToEvaluateOnNewDocument', { source, runImmediately: true }),
+          ]
+        : [send('Runtime.evaluate', { expression: source })]),
+    ]);
+  }
+
+  /** A script has called the function. */
+  receive({ name, payload, executionContextId }: EventParams<'Runtime.bindingCalled'>, sessionId = ''): void {
+    const target = this.#plan.targets().of(sessionId);
+    const message = jsonOf(payload);
+    if (name !== NAME || !target || !isRecord(message) || typeof message['id'] !== 'string') return;
+    const said = { id: message['id'], message, target, contextId: executionContextId };
+    const socket = this.#open.get(keyOf(said));
+    if (typeof message['url'] === 'string') void this.#join(said, message['url']);
+    else if (socket) this.#pass(said, socket);
+  }
+
+  /** The documents of a target were left. */
+  leave(sessionId: string, contextId?: number): void {
+    const prefix = [sessionId, ...(contextId === undefined ? [] : [contextId])].join(' ');
+    for (const [key, socket] of this.#open) if (key.startsWith(`${prefix} `)) close(socket, GOING_AWAY);
+  }
+
+  /** Closes all. */
+  cut(): void {
+    for (const socket of this.#open.values()) socket.terminate();
+  }
+
+  async #join(said: Said, text: string): Promise<void> {
+    const url = this.#plan.hosts.read(text, 'websocket');
+    const key = keyOf(said);
+    if (url === undefined || this.#open.has(key)) return;
+    const { signal, onRequest, acceptsInsecureCerts } = this.#plan;
+    onRequest(new URL(url).host);
+    const { WebSocket: Client } = await loadWs();
+    const headers = await this.#headersOf(said, url);
+    if (signal.aborted) return;
+    const protocols = listOf(said.message['protocols']);
+    const { origin, ...others } = headers;
+    const options = { headers: others, origin, rejectUnauthorized: !acceptsInsecureCerts() };
+    const isLocalhost = /(^|\.)localhost$/.test(new URL(url).hostname);
+    let socket: WebSocket;
+    try {
+      // `lookup` is an option of Node's connections, which ws passes on.
+      socket = new Client(url, protocols, { ...options, ...(isLocalhost && { lookup: lookupLocalhost }) });
+    } catch {
+      // A header of the page that no request may have.
+      return this.#tell(said, { close: FAILED });
+    }
+    this.#open.set(key, socket);
+    const stopListening = onAbort(signal, () => socket.terminate());
+    socket.on('close', stopListening);
+    this.#report(said, socket);
+  }
+
+  /** Passes what the server does on to the page. */
+  #report(said: Said, socket: WebSocket): void {
+    let waiting = 0;
+    let isFailed = false;
+    const tell = (message: Omit<ToPage, 'id'>) => this.#tell(said, message);
+    socket.on(
+      'open',
+      () => void tell({ open: { protocol: socket.protocol, extensions: socket.extensions } }),
+    );
+    socket.on('message', (data: RawData, isBinary) => {
+      const bytes = data as Buffer;
+      waiting += bytes.length;
+      if (waiting > MOST_WAITING) socket.pause();
+      void tell(isBinary ? { bytes: bytes.toString('base64') } : { text: String(bytes) }).then(() => {
+        waiting -= bytes.length;
+        if (waiting <= MOST_WAITING && socket.isPaused) socket.resume();
+      });
     });
-  };
-  const opening = open();
-  // What the page sends earlier waits for the server.
-  const onceOpen = (use: (upstream: Upstream) => void) => void opening.then(use).catch(() => {});
-  page.onMessage((message) => onceOpen((upstream) => upstream.send(message)));
-  page.onClose((code, reason) => onceOpen((upstream) => upstream.close(code, reason)));
-  await opening.catch(() => page.close({ code: ABNORMAL }));
+    socket.on('error', () => (isFailed = true));
+    socket.on('close', (code, reason) => {
+      this.#open.delete(keyOf(said));
+      const close = { code, reason: String(reason), wasClean: code !== ABNORMAL, isFailure: isFailed };
+      void tell({ close });
+    });
+  }
+
+  #pass(said: Said, socket: WebSocket): void {
+    const { text, bytes, close: closing } = said.message;
+    if (isRecord(closing)) {
+      const { code, reason } = closing;
+      return close(socket, typeof code === 'number' ? code : undefined, String(reason ?? ''));
+    }
+    const data = typeof bytes === 'string' ? Buffer.from(bytes, 'base64') : String(text);
+    if (socket.readyState !== socket.OPEN) return;
+    socket.send(data, () => void this.#tell(said, { sent: Buffer.byteLength(data) }));
+  }
+
+  /** Resolves when the page has received the message, or can't. */
+  async #tell({ id, target, contextId }: Said, message: Omit<ToPage, 'id'>): Promise<void> {
+    const expression = `globalThis.${NAME}?.(${JSON.stringify({ id, ...message })})`;
+    await this.#plan
+      .cdp()
+      .send('Runtime.evaluate', { expression, contextId }, target.sessionId)
+      .catch(() => {});
+  }
+
+  /** The headers that the browser would send. */
+  async #headersOf({ message, target, contextId }: Said, url: ExposedUrl): Promise<Record<string, string>> {
+    const place = target.places.get(contextId);
+    const origin = place && /^https?:/.test(place.origin) ? place.origin : undefined;
+    const { userAgent } = message;
+    const cookie = await this.#cookiesFor(url, target, { origin, frameId: place?.frameId });
+    const client = this.#plan.clients.headersOf(pageOf(target).targetId);
+    return {
+      origin: origin ?? 'null',
+      ...(typeof userAgent === 'string' && { 'user-agent': userAgent }),
+      'cache-control': 'no-cache',
+      pragma: 'no-cache',
+      ...(cookie !== '' && { cookie: asBytes(cookie) }),
+      ...client,
+    };
+  }
+
+  /** The cookies that a browser sends with a WebSocket: those of other sites only with `SameSite=None`. */
+  async #cookiesFor(
+    url: ExposedUrl,
+    target: AttachedTarget,
+    place: { origin: string | undefined; frameId: string | undefined },
+  ): Promise<string> {
+    const site = new URL(url.replace(/^ws/, 'http'));
+    const { browserContextId } = target;
+    const { cookies } = await this.#plan
+      .cdp()
+      .send('Storage.getCookies', { ...(browserContextId !== undefined && { browserContextId }) })
+      .catch(() => ({ cookies: [] }));
+    const ancestors = await this.#ancestorsOf(target, place);
+    const sent = cookies.filter((cookie) => {
+      if (!isFor(cookie, site) || cookie.partitionKey !== undefined) return false;
+      return cookie.sameSite === 'None' || isSameSite(cookie, site, ancestors);
+    });
+    // As browsers order them.
+    sent.sort((one, other) => other.path.length - one.path.length);
+    return sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ');
+  }
+
+  /** The origins of a document, and of all that contain it. Empty if they are not known. */
+  async #ancestorsOf(
+    target: AttachedTarget,
+    { origin, frameId }: { origin: string | undefined; frameId: string | undefined },
+  ): Promise<readonly string[]> {
+    if (origin === undefined) return [];
+    const page = pageOf(target);
+    // A frame with a process of its own is of another site than the page.
+    if (page.type !== 'page') return page.type === 'iframe' ? [] : [origin];
+    const frames = await this.#plan.targets().frames(page, target === page ? (frameId ?? '') : page.targetId);
+    return frames.length === 0 ? [] : [origin, ...frames.map(({ securityOrigin = '' }) => securityOrigin)];
+  }
 }
 
-/** The cookies that a browser sends with a WebSocket of this origin: those of other sites only with `SameSite=None`. */
-async function cookiesFor(
-  url: ExposedUrl,
-  context: BrowserContext,
-  origin: string | undefined,
-): Promise<string> {
-  const site = new URL(url.replace(/^ws/, 'http'));
-  const ancestors = origin === undefined ? [] : ancestorsOf(context, origin);
-  const isSameSite = (domain: string) =>
+const FAILED = { code: ABNORMAL, reason: '', wasClean: false, isFailure: true };
+
+function keyOf({ target, contextId, id }: Said): string {
+  return `${target.sessionId} ${contextId} ${id}`;
+}
+
+/** The page, or the frame of another site, in which a worker was started. */
+function pageOf(target: AttachedTarget): AttachedTarget {
+  let page = target;
+  while (page.parent && page.type.endsWith('worker')) page = page.parent;
+  return page;
+}
+
+function listOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+function close(socket: WebSocket, code: number | undefined, reason = ''): void {
+  try {
+    socket.close(code, reason);
+  } catch {
+    // A code or a reason that only a script that calls the function itself can send.
+    socket.terminate();
+  }
+}
+
+function isFor({ domain, path, secure }: Cookie, { hostname, pathname, protocol }: URL): boolean {
+  const isDomain = domain.startsWith('.')
+    ? hostname === domain.slice(1) || hostname.endsWith(domain)
+    : hostname === domain;
+  const isPath = pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
+  const isTrustworthy = protocol === 'https:' || /^(.*\.)?localhost$|^127\.|^\[::1\]$/.test(hostname);
+  return isDomain && isPath && (!secure || isTrustworthy);
+}
+
+function isSameSite({ domain }: Cookie, site: URL, ancestors: readonly string[]): boolean {
+  return (
     ancestors.length > 0 &&
-    ancestors.every(({ protocol, hostname }) => {
+    ancestors.every((origin) => {
+      if (!URL.canParse(origin)) return false;
+      const { protocol, hostname } = new URL(origin);
       const isSubdomain = domain.startsWith('.') && `.${hostname}`.endsWith(domain);
       return protocol === site.protocol && (hostname === site.hostname || isSubdomain);
-    });
-  const cookies = await context.cookies(site.href).catch(() => []);
-  const sent = cookies.filter(
-    ({ sameSite, domain, partitionKey }) =>
-      partitionKey === undefined && (sameSite === 'None' || isSameSite(domain)),
+    })
   );
-  return sent.map(({ name, value }) => `${name}=${value}`).join('; ');
-}
-
-/** The URLs of all frames of an origin, and of those that contain them. */
-function ancestorsOf(context: BrowserContext, origin: string): URL[] {
-  const found: URL[] = [];
-  for (const frame of context.pages().flatMap((page) => page.frames())) {
-    if (!URL.canParse(frame.url()) || new URL(frame.url()).origin !== origin) continue;
-    for (let one: Frame | null = frame; one; one = one.parentFrame()) {
-      // The blank frames of a page have its origin.
-      if (/^https?:/.test(one.url())) found.push(new URL(one.url()));
-    }
-  }
-  return found;
 }
