@@ -74,9 +74,8 @@ export class CdpClient {
    * message never exists at once. The parts are dropped as they are sent.
    */
   async sendWithBody(method: string, params: object, name: string, body: Buffer[]): Promise<void> {
-    const { sendParts } = this.#carrier;
     const size = body.reduce((sum, { length }) => sum + length, 0);
-    if (!sendParts || size < LARGE) {
+    if (!this.#carrier.sendParts || size < LARGE) {
       await this.send(method, { ...params, [name]: Buffer.concat(body).toString('base64') });
       return;
     }
@@ -88,7 +87,7 @@ export class CdpClient {
     const [head, tail] = JSON.stringify({ id, method, params: { ...params, [name]: '' } }).split(
       /(?<=")(?="\}\}$)/,
     );
-    void sendParts(partsOf(head!, body, tail!));
+    void this.#carrier.sendParts(partsOf(head!, body, tail!));
     await result;
   }
 

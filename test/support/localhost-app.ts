@@ -252,9 +252,9 @@ export class LocalhostApp implements AsyncDisposable {
     const certificate = selfSigned();
     await app.#listen(app.#withSockets(createServer(app.#answer)), '127.0.0.1');
     await app.#listen(createServer(app.#answer), '::1');
-    await app.#listen(createHttpsServer(certificate, app.#answer) as never, '127.0.0.1');
+    await app.#listen(createHttpsServer(certificate, app.#answer), '127.0.0.1');
     await app.#listen(
-      createSecureServer({ ...certificate, allowHTTP1: false }, app.#answer as never) as never,
+      createSecureServer({ ...certificate, allowHTTP1: false }, app.#answer as never),
       '127.0.0.1',
     );
     await app.#listen(

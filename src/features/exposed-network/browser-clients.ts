@@ -155,7 +155,13 @@ function isLimit(throughput: number | undefined): throughput is number {
   return throughput !== undefined && throughput > 0;
 }
 
-/** Returns the time in ms that a body needs. */
-export function transferTime(bytes: number, throughput: number | undefined): number {
-  return isLimit(throughput) ? (1000 * bytes) / throughput : 0;
+/** Returns the time in ms that a request needs under these conditions, with its response. */
+export function timeOf(
+  { latency = 0, downloadThroughput, uploadThroughput }: Conditions,
+  { body, response }: { body: Buffer | undefined; response: { readonly body: readonly Buffer[] } },
+): number {
+  const size = response.body.reduce((sum, { length }) => sum + length, 0);
+  const time = (bytes: number, throughput: number | undefined) =>
+    isLimit(throughput) ? (1000 * bytes) / throughput : 0;
+  return latency + time(body?.length ?? 0, uploadThroughput) + time(size, downloadThroughput);
 }

@@ -5,10 +5,10 @@ import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay } from '../../shared/clock.js';
 import { CdpClient } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
-import { ExposedHosts, type ExposedUrl } from './exposed-hosts.js';
+import { ExposedHosts } from './exposed-hosts.js';
 import { ExposedSender, TooLargeError, type ExposedResponse } from './exposed-request.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
-import { BrowserClients, transferTime } from './browser-clients.js';
+import { BrowserClients, timeOf } from './browser-clients.js';
 import { Targets, type AttachedTarget } from './targets.js';
 import type { MessageFilter, MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
@@ -229,19 +229,15 @@ export class ExposedNetwork implements ConnectExtension {
     }, CHECK_INTERVAL);
   }
 
-  async #answerOf(
-    cdp: CdpClient,
-    { requestId, request, frameId, networkId, resourceType }: PausedRequest,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #answerOf(cdp: CdpClient, paused: PausedRequest, signal: AbortSignal): Promise<void> {
+    const { requestId, request, frameId } = paused;
     const { url, method, headers, hasPostData, postDataEntries } = request;
     const exposed = this.#hosts.read(url, 'request');
     if (exposed === undefined) return void (await cdp.send('Fetch.continueRequest', { requestId }));
     const { host, origin, pathname } = new URL(exposed);
     this.#plan.onRequest(host);
     // A query or a user name with a password can contain a secret.
-    const shown = `${method} ${origin}${pathname}`;
-    const warn = (text: string) => this.#warn(cdp, frameId, `${shown}: ${text}`);
+    const warn = (text: string) => this.#warn(cdp, frameId, `${method} ${origin}${pathname}: ${text}`);
     const fail = async (errorReason: string) => {
       if (!signal.aborted) await cdp.send('Fetch.failRequest', { requestId, errorReason });
     };
@@ -265,42 +261,46 @@ export class ExposedNetwork implements ConnectExtension {
     }
     try {
       if (response.isCut) warn(isEventSource ? CUT_EVENTS : CUT);
-      if (conditions) {
-        const { latency = 0, downloadThroughput, uploadThroughput } = conditions;
-        const size = response.body.reduce((sum, { length }) => sum + length, 0);
-        const transfers =
-          transferTime(size, downloadThroughput) + transferTime(body?.length ?? 0, uploadThroughput);
-        await delay(Math.max(0, started + latency + transfers - clock.now()), signal);
-      }
-      const policy = valueOf('cross-origin-resource-policy', response.headers);
-      const isSubresource = resourceType !== 'Document' && headers['Origin'] === undefined;
-      if (policy && isSubresource && (await this.#isRefused(policy, exposed, frameId)))
-        return fail('BlockedByResponse');
-      if (signal.aborted) return;
-      const { status, sent, headers: received } = response;
-      this.#clients.noteExchange(networkId, { url: exposed, sent, received, status });
-      const answer = {
-        requestId,
-        responseCode: response.status,
-        // For an empty phrase, the browser would use its own, or refuse the status.
-        responsePhrase: response.reason || ' ',
-        // Their bytes, whatever their encoding is.
-        binaryResponseHeaders: Buffer.from(response.headers.join('\0'), 'latin1').toString('base64'),
-      };
-      await cdp.sendWithBody('Fetch.fulfillRequest', answer, 'body', response.body);
+      const time = conditions ? timeOf(conditions, { body, response }) : 0;
+      if (conditions) await delay(Math.max(0, started + time - clock.now()), signal);
+      if (await this.#isRefused(paused, response)) await fail('BlockedByResponse');
+      else if (!signal.aborted) await this.#fulfil(cdp, paused, response);
     } finally {
       response.free();
     }
   }
 
-  /** Whether a policy keeps a response from pages of other origins: the browser reads it only on its own connections. */
-  async #isRefused(policy: string, url: ExposedUrl, frameId: string): Promise<boolean> {
+  async #fulfil(
+    cdp: CdpClient,
+    { requestId, request, networkId }: PausedRequest,
+    { status, reason, sent, headers, body }: ExposedResponse,
+  ): Promise<void> {
+    this.#clients.noteExchange(networkId, { url: request.url, sent, received: headers, status });
+    const answer = {
+      requestId,
+      responseCode: status,
+      // For an empty phrase, the browser would use its own, or refuse the status.
+      responsePhrase: reason || ' ',
+      // Their bytes, whatever their encoding is.
+      binaryResponseHeaders: Buffer.from(headers.join('\0'), 'latin1').toString('base64'),
+    };
+    await cdp.sendWithBody('Fetch.fulfillRequest', answer, 'body', body);
+  }
+
+  /** Whether the server keeps a response from pages of other origins: the browser checks this only on its own connections. */
+  async #isRefused(
+    { request, frameId, resourceType }: PausedRequest,
+    { headers }: ExposedResponse,
+  ): Promise<boolean> {
+    const policy = valueOf('cross-origin-resource-policy', headers) ?? '';
+    // With an origin, it is a request of CORS, which has rules of its own.
+    if (resourceType === 'Document' || request.headers['Origin'] !== undefined) return false;
     if (!/^same-(origin|site)$/.test(policy)) return false;
     const target = await this.#targets.containing(frameId);
     const frames = target ? await this.#targets.frames(target, frameId) : [];
     const origin = frames.at(-1)?.securityOrigin;
     if (origin === undefined || !URL.canParse(origin)) return false;
-    const [page, server] = [new URL(origin), new URL(url)];
+    const [page, server] = [new URL(origin), new URL(request.url)];
     if (page.origin === server.origin) return false;
     return policy === 'same-origin' || page.hostname !== server.hostname;
   }

@@ -178,7 +178,6 @@ export class ExposedSender {
     signal: AbortSignal,
   ): Promise<Pick<ExposedResponse, 'body' | 'isCut' | 'free'>> {
     const { length, hasLength, isEventSource } = how;
-    const { silence, total, eventSource } = this.#limits;
     const body: Buffer[] = [];
     let size = 0;
     let free: (() => void) | undefined;
@@ -188,38 +187,30 @@ export class ExposedSender {
     }
     if (length !== undefined && length > SMALL_BODY) free = await this.#room.take(length, signal);
     return new Promise((resolve, reject) => {
-      const timers: NodeJS.Timeout[] = [];
-      const stopTimers = () => timers.splice(0).forEach((timer) => clock.clearTimeout(timer));
-      const startTimers = () => {
-        timers.push(clock.setTimeout(cut, silence));
-        if (!hasLength) timers.push(clock.setTimeout(cut, isEventSource ? eventSource : total));
-      };
       const end = (isCut: boolean) => {
-        stopTimers();
+        timers.stop();
         resolve({ body, isCut, free: () => free?.() });
+        if (isCut) source.destroy();
       };
-      const cut = () => {
-        end(true);
-        source.destroy();
-      };
-      const fail = (error: unknown) => {
-        stopTimers();
+      const fail = (error: Error) => {
+        timers.stop();
         source.destroy();
         free?.();
-        reject(error as Error);
+        reject(error);
       };
+      const timers = new BodyTimers(this.#limits, { hasLength, isEventSource, onCut: () => end(true) });
       const waitForRoom = async () => {
         source.pause();
-        stopTimers();
+        timers.stop();
         free = await this.#room.take(LARGEST_BODY, signal);
-        startTimers();
+        timers.start();
         source.resume();
       };
-      startTimers();
+      timers.start();
       source.on('data', (chunk: Buffer) => {
         body.push(chunk);
         size += chunk.length;
-        timers[0]?.refresh();
+        timers.touch();
         if (size > LARGEST_BODY) fail(new TooLargeError());
         else if (size > SMALL_BODY && !free) waitForRoom().catch(fail);
       });
@@ -227,6 +218,36 @@ export class ExposedSender {
       source.once('end', () => end(false));
       source.once('error', fail);
     });
+  }
+}
+
+/** Cut a response that does not end. */
+class BodyTimers {
+  readonly #limits: StreamLimits;
+  readonly #how: { hasLength: boolean; isEventSource: boolean; onCut: () => void };
+  #silent: NodeJS.Timeout | undefined;
+  #longest: NodeJS.Timeout | undefined;
+
+  constructor(limits: StreamLimits, how: { hasLength: boolean; isEventSource: boolean; onCut: () => void }) {
+    this.#limits = limits;
+    this.#how = how;
+  }
+
+  start(): void {
+    const { silence, total, eventSource } = this.#limits;
+    const { hasLength, isEventSource, onCut } = this.#how;
+    this.#silent = clock.setTimeout(onCut, silence);
+    if (!hasLength) this.#longest = clock.setTimeout(onCut, isEventSource ? eventSource : total);
+  }
+
+  /** A byte has arrived. */
+  touch(): void {
+    this.#silent?.refresh();
+  }
+
+  stop(): void {
+    clock.clearTimeout(this.#silent);
+    clock.clearTimeout(this.#longest);
   }
 }
 

@@ -35,6 +35,7 @@ export interface ToPage {
  * @param pattern Source of the regular expression of the URLs.
  * @param name Name of the function that passes a message to this process, and of the one that receives those of this process.
  */
+// oxlint-disable-next-line max-lines-per-function -- only this function is there
 export function replaceWebSocket(pattern: string, name: string): void {
   type Passing = ((message: string) => void) & { isReplaced?: boolean };
   const scope = globalThis as unknown as Record<string, Passing | undefined>;
@@ -95,7 +96,7 @@ export function replaceWebSocket(pattern: string, name: string): void {
       if (type === 'blob' || type === 'arraybuffer') this.#binaryType = type;
     }
 
-    send(data: string | Blob | ArrayBuffer | ArrayBufferView) {
+    send(data: unknown) {
       if (this.#state === 0)
         throw new DOMException(
           "Failed to execute 'send' on 'WebSocket': Still in CONNECTING state.",
@@ -109,7 +110,7 @@ export function replaceWebSocket(pattern: string, name: string): void {
             ...(ArrayBuffer.isView(data) ? [data.byteOffset, data.byteOffset + data.byteLength] : []),
           )
         : undefined;
-      const text = isBlob || isBytes ? undefined : `${data as string}`;
+      const text = isBlob || isBytes ? undefined : String(data);
       this.#buffered += isBlob ? data.size : (bytes?.length ?? encoder.encode(text).length);
       if (this.#state !== 1) return;
       const id = this.#id;
@@ -178,7 +179,7 @@ export function replaceWebSocket(pattern: string, name: string): void {
       if (before) this.removeEventListener(type, before.listener);
       this.#handlers.delete(type);
       if (typeof handler !== 'function') return;
-      const listener = (event: Event) => void (handler as EventListener).call(this, event);
+      const listener = (event: Event) => (handler as EventListener).call(this, event);
       this.#handlers.set(type, { handler, listener });
       this.addEventListener(type, listener);
     }
@@ -215,7 +216,7 @@ export function replaceWebSocket(pattern: string, name: string): void {
         ExposedSocket,
         [url, protocols],
         newTarget === globalThis.WebSocket ? ExposedSocket : newTarget,
-      ) as unknown as WebSocket;
+      );
     },
   });
   const receive: Passing = (message) => {

@@ -18,7 +18,7 @@ export class Room {
       this.#free += bytes;
       this.#admit();
     };
-    const turn = new Promise<void>((enter) => this.#queue.push({ bytes, enter }));
+    const turn = new Promise<void>((resolve) => this.#queue.push({ bytes, enter: resolve }));
     this.#admit();
     // After an abort, the bytes are taken for a moment when their turn comes.
     await raceAbort(turn, signal).catch((reason: unknown) => {

@@ -688,7 +688,9 @@ const ROWS: Record<string, Row[]> = {
           page.goto(`${at}/set-cookies`),
         ]);
         const headers = (await response.headersArray())
-          .filter(({ name, value }) => !/^(date|connection|keep-alive)$/i.test(name) && !/^utf/.test(value))
+          .filter(
+            ({ name, value }) => !/^(date|connection|keep-alive)$/i.test(name) && !value.startsWith('utf'),
+          )
           .toSorted((one, other) => (one.name < other.name ? -1 : 1));
         return [
           headers,
