@@ -10,9 +10,6 @@ import { TOKEN } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { jobThroughRestart } from '../support/real-jobs.js';
 import { describeWithReal, RealBrowserless } from '../support/real-services.js';
-import { useWholeBrowser } from '../support/whole-browser.js';
-
-useWholeBrowser();
 
 /** Milliseconds after which the service closes a connection that asks for no other time. */
 const LIMIT = 60_000;
