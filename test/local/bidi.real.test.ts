@@ -1,9 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { WebSocket } from 'ws';
 import { ask, closed, startApi, tryWebSocket, type Api } from './support.js';
-import { useWholeBrowser } from '../support/whole-browser.js';
-
-useWholeBrowser();
 
 const api = await startApi();
 const existing = await startApi({ quirks: { bidiSession: 'existing' } });

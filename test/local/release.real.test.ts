@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LocalPoolStats } from '../../src/local.js';
-import { useWholeBrowser } from '../support/whole-browser.js';
 import { ask, closed, drive, startApi, titled, tryWebSocket, until } from './support.js';
-
-useWholeBrowser();
 
 /** The numbers of the pool `slow` when its last release was processed. */
 let afterRelease: LocalPoolStats | undefined;

@@ -4,10 +4,7 @@ import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { webdriver, type WebDriverSession } from '../../src/services.js';
 import { Chromedriver, describeWithChromedriver } from '../support/chromedriver.js';
-import { useWholeBrowser } from '../support/whole-browser.js';
 import { rejection } from '../pool/support.js';
-
-useWholeBrowser();
 
 describeWithChromedriver('chromedriver', () => {
   let driver: Chromedriver;
