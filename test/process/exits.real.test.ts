@@ -1,19 +1,26 @@
-import { describe, expect, it } from 'vitest';
-import { useLocalPool } from '../support/local.js';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { TOKEN } from '../support/fake-service.js';
+import { PlayedLease } from '../support/played-lease.js';
 import { variablesOf, type Program } from '../support/program.js';
 import { guardOf, start } from './support.js';
 
 describe('a process that ends during a lease', () => {
-  const used = useLocalPool();
+  /** A service that counts the releases of its browsers. */
+  let played: PlayedLease;
+  beforeAll(async () => (played = await PlayedLease.start()));
+  afterAll(() => played[Symbol.asyncDispose]());
+  beforeEach(() => void (played.service.requests.length = 0));
+  const leases = () => played.service.of('acquire').length;
 
   function leasing(ending: string): Program {
-    return start('leasing', [ending], variablesOf(used.local));
+    return start('leasing', [ending], variablesOf(played.service.options));
   }
 
   /** A process waits at most 2 s for its release process. */
   async function expectEnd({ exit }: Program, end: [number | null, NodeJS.Signals | null]): Promise<void> {
     expect(await exit).toEqual(end);
-    await expect.poll(() => used.local.stats().leased).toBe(0);
+    expect(leases()).toBeGreaterThan(0);
+    await expect.poll(() => played.releases.length).toBe(leases());
   }
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
@@ -21,7 +28,7 @@ describe('a process that ends during a lease', () => {
     async (signal) => {
       const program = leasing('hang');
       await program.prints(/leased/);
-      expect(used.local.stats().leased).toBe(1);
+      expect([leases(), played.releases]).toEqual([1, []]);
       program.child.kill(signal);
       await expectEnd(program, [null, signal]);
     },
@@ -41,7 +48,7 @@ describe('a process that ends during a lease', () => {
   it('releases the browser after SIGKILL with releaseOnCrash: true, through a process whose arguments contain no secret', async () => {
     const program = leasing('watched');
     await program.prints(/leased/);
-    expect(guardOf(program).args).not.toContain(used.local.token);
+    expect(guardOf(program).args).not.toContain(TOKEN);
     program.child.kill('SIGKILL');
     await expectEnd(program, [null, 'SIGKILL']);
   });

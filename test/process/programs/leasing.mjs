@@ -1,10 +1,17 @@
 // Leases a browser and then ends in the way that its first argument names. Used by the tests in the parent folder.
-import { BrowserPool } from '../../../dist/index.js';
-import { leaseBrowser, withPooledBrowser } from '../../../dist/puppeteer.js';
+import { BrowserPool, leaseBrowser, withPooledBrowser } from '../../../dist/index.js';
+import { connector as plain } from './plain.mjs';
 
 const [, , ending] = process.argv;
 const pool = new BrowserPool('test', {});
-const lease = await leaseBrowser(pool, { releaseOnCrash: ending === 'watched' });
+const connector = {
+  ...plain,
+  connect: async (request) => {
+    const connection = await plain.connect(request);
+    return { ...connection, handles: { disconnect: connection.disconnect } };
+  },
+};
+const lease = await leaseBrowser(pool, { connector, releaseOnCrash: ending === 'watched' });
 process.stdout.write('leased\n');
 
 const endings = {
@@ -13,7 +20,7 @@ const endings = {
   exit: () => process.exit(7),
   'exit-after-run': async () => {
     await lease.release();
-    await withPooledBrowser(pool, () => {}, { awaitRelease: false });
+    await withPooledBrowser(pool, () => {}, { connector, awaitRelease: false });
     process.exit(7);
   },
   throw: () =>
@@ -22,7 +29,7 @@ const endings = {
     }),
   reject: () => void Promise.reject(new Error('unhandled')),
   // Nothing keeps the process alive, and the browser is not released.
-  empty: () => lease.browser.disconnect(),
+  empty: () => lease.disconnect(),
   'own-handler': () => {
     process.on('SIGTERM', () => {
       process.stdout.write('my own handler\n');
