@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { delimiter, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { startProgram, variablesOf, type Environment, type Program } from '../support/program.js';
 
@@ -15,6 +16,9 @@ export function startExample(
   return startProgram(command, variablesOf(service));
 }
 
+/** Where `npx` finds programs. Without it, each command takes half a second of processor time less. */
+const PROGRAMS = resolve('node_modules/.bin');
+
 /** Runs a command in a shell, and returns its stdout. Rejects with its output when the command fails. */
 export async function runCommand(
   command: string,
@@ -23,6 +27,7 @@ export async function runCommand(
 ): Promise<string> {
   // The variables of this test runner must not reach the runners that it starts.
   const own = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name));
-  const env = { ...Object.fromEntries(own), ...variables };
-  return (await promisify(execFile)('sh', ['-c', command], { cwd, env })).stdout;
+  const PATH = `${PROGRAMS}${delimiter}${process.env['PATH']}`;
+  const env = { ...Object.fromEntries(own), ...variables, PATH };
+  return (await promisify(execFile)('sh', ['-c', command.replaceAll('npx ', '')], { cwd, env })).stdout;
 }
