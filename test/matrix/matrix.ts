@@ -115,7 +115,9 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
     if (fault !== undefined) faults.push(`${what}: ${fault}`);
   };
   try {
-    await tools.install(installer, home, [tarball, ...packages.map((one) => one.join('@'))]);
+    // A peer of Vitest 5, which Yarn does not install by itself.
+    const vite = libraries.vitest.startsWith('5.') ? ['vite'] : [];
+    await tools.install(installer, home, [tarball, ...packages.map((one) => one.join('@')), ...vite]);
     note('install', undefined);
     await cp('test/matrix/project', home, { recursive: true });
     // The file of the test runner of each runtime, with its packages.

@@ -33,8 +33,9 @@ const OPTIONS = {
 /** Errors after which another attempt to connect is useless. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password/;
 
-/** @internal A connection to Redis that is replaced when it breaks. Commands wait meanwhile. */
+/** A connection to Redis that is replaced when it breaks. Commands wait meanwhile. */
 export class RedisLink implements AsyncDisposable {
+  /** @internal The oldest versions have no type of this name. */
   readonly client: Redis;
   readonly #where: string;
   readonly #timeout: number;
