@@ -26,6 +26,9 @@ import {
 import type { LibraryTypes } from '../lease/options.js';
 import type { Run, RunSummary } from './run.js';
 
+const NO_LIMIT =
+  'detach is not possible with allowedHosts: nothing would limit the browser until another process uses it.';
+
 /** @internal Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
 export const loadLease = lazy(() => import('./open-lease.js'));
 
@@ -209,6 +212,8 @@ function pooledBrowser<Handles, Session extends object>(
     downloads: features.downloads.files,
     replays: () => features.replays.soFar(),
     detach: async () => {
+      // The limit ends with its connection.
+      if (features.allowedHosts.isLimited) throw new InvalidOptionError('detach', NO_LIMIT);
       const { idOrName: pool, baseUrl } = held.pool;
       return new DetachedLease({ pool, baseUrl, ...(await lease.detach()) });
     },

@@ -1,5 +1,10 @@
 import { OF_BROWSER, PLAYWRIGHT_OPTIONS, PUPPETEER_OPTIONS } from '../connect/context-options.js';
 import type { CheckingConnector, Connector } from '../connect/connector.js';
+import {
+  allowedHostsChecks,
+  limitContextOptions,
+  type AllowedHostsOption,
+} from '../features/allowed-hosts/options.js';
 import { artifactsChecks, type ArtifactsFeatureOptions } from '../features/artifacts/options.js';
 import { downloadsChecks, type DownloadsFeatureOptions } from '../features/downloads/options.js';
 import { exposeNetworkChecks, type ExposeNetworkOption } from '../features/exposed-network/options.js';
@@ -28,6 +33,7 @@ import {
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { ownerChecks, type OwnerOptions } from '../pool/pool-options.js';
 import type { BrowserSession } from '../services/kernel-api.js';
+import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord, showValue } from '../shared/json.js';
 import {
@@ -36,6 +42,7 @@ import {
   flag,
   milliseconds,
   optional,
+  readOption,
   readOptions,
   wholeNumber,
   type Checked,
@@ -62,7 +69,12 @@ export interface LeaseOptions<
   Library extends LibraryTypes = LibraryTypes,
   Session extends object = BrowserSession,
 >
-  extends LeaseAcquireOptions, LeaseConnectOptions<Library>, LeaseReleaseOptions<Session>, AttemptOptions {}
+  extends
+    LeaseAcquireOptions,
+    LeaseConnectOptions<Library>,
+    AllowedHostsOption,
+    LeaseReleaseOptions<Session>,
+    AttemptOptions {}
 
 /** Options of `withPooledBrowser`. */
 export interface RunOptions<
@@ -92,7 +104,7 @@ export interface AttachOptions<
 export interface ProxyOptions<Session extends object = BrowserSession>
   extends
     LeaseAcquireOptions,
-    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts' | 'exposeNetwork'>,
+    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts' | 'exposeNetwork' | 'allowedHosts'>,
     Omit<LeaseReleaseOptions<Session>, 'signal'> {
   /**
    * TCP port on 127.0.0.1; 0 for any free port.
@@ -148,6 +160,7 @@ export const leaseChecks = checksOf<LeaseOptions<LibraryTypes, never>>()({
   ...leaseAcquireChecks,
   ...attemptChecks,
   ...leaseConnectChecks,
+  ...allowedHostsChecks,
   ...leaseReleaseChecks,
 });
 
@@ -175,6 +188,7 @@ export const proxyChecks = checksOf<ProxyOptions<never>>()({
   ...unsignalledChecks,
   ...attemptChecks,
   ...exposeNetworkChecks,
+  ...allowedHostsChecks,
   connectTimeout: connectionChecks.connectTimeout,
   port: optional(wholeNumber(0, 65_535), 0),
   secret: optional(flag(), true),
@@ -224,12 +238,42 @@ export function readLeaseOptions<C extends Checks, Session extends object>(
 ): AllSettings<Session> & Omit<Checked<C>, keyof SessionOptions<Session>> {
   if (isRecord(given)) refuseMisplaced(checks, given, caller);
   defaults ??= readOptions(allChecks, {}, 'a lease');
-  const read = { ...defaults, ...readOptions(checks, given, caller), ...impliedContext(given) };
+  const read = {
+    ...defaults,
+    ...optionsOfEnvironment(checks),
+    ...readOptions(checks, given, caller),
+    ...impliedContext(given),
+  };
   verifyConnection(read, connector);
   verifyFeatures(read, connector);
+  read.contextOptions = limitContextOptions(read);
   // The checks return the functions of the caller as they are: those that receive the session have its type.
   return read as AllSettings<Session> & Omit<Checked<C>, keyof SessionOptions<Session>>;
 }
+
+/** The variables for the options of hosts. */
+const VARIABLES = {
+  exposeNetwork: 'BROWSER_POOL_EXPOSE_NETWORK',
+  allowedHosts: 'BROWSER_POOL_ALLOWED_HOSTS',
+} as const;
+const hostsChecks = { ...exposeNetworkChecks, ...allowedHostsChecks };
+
+/** Returns the hosts of a variable, checked. */
+export function hostsOfEnvironment(name: keyof typeof VARIABLES): string | undefined {
+  return readOption(hostsChecks[name], VARIABLES[name], environment[name]());
+}
+
+function optionsOfEnvironment(checks: Checks): Pick<FeatureSettings, keyof typeof VARIABLES> {
+  const read = (name: keyof typeof VARIABLES) =>
+    Object.hasOwn(checks, name) ? hostsOfEnvironment(name) : undefined;
+  const isUnlimited = !Object.hasOwn(checks, 'allowedHosts') && environment.allowedHosts() !== undefined;
+  if (isUnlimited) throw new InvalidOptionError(VARIABLES.allowedHosts, NO_LIMIT);
+  return { exposeNetwork: read('exposeNetwork'), allowedHosts: read('allowedHosts') };
+}
+
+const NO_LIMIT =
+  'This function, or this command, can not limit the hosts that a browser reaches, as the environment variable ' +
+  'BROWSER_POOL_ALLOWED_HOSTS demands. Unset the variable, or use a function or a command that has the option allowedHosts.';
 
 /** Options of something else, which a similar name would not help to find, and where they belong. */
 const PLACES: readonly (readonly [names: readonly string[], advice: (name: string) => string])[] = [

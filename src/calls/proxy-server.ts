@@ -14,6 +14,7 @@ import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/er
 import { AcquireTimeoutError } from '../shared/lease-errors.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { AllSettings, ProxySettings } from './options.js';
+import { NO_BIDI } from '../features/allowed-hosts/options.js';
 import { createLoopbackServer, isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { IDLE, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
@@ -209,6 +210,7 @@ export class ProxyServer implements AsyncDisposable {
       const place = this.#placeOf(request);
       if (place.name !== undefined) named = { name: place.name };
       if (place.json !== undefined) throw new Refusal(404, NO_PATH);
+      if (place.protocol === 'bidi' && settings.allowedHosts !== undefined) throw new Refusal(400, NO_BIDI);
       // Before a browser is leased.
       if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
       if (place.endpoint) this.#expectServed(place.endpoint, request);

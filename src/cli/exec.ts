@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { hostsOfEnvironment } from '../calls/options.js';
 import type { Protocol } from '../connect/connector.js';
 import type { MessageRules } from '../connect/message-filter.js';
 import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
@@ -15,6 +16,7 @@ import {
   ABOUT_TOKEN,
   addLeaseOptions,
   addPoolAndArguments,
+  allowOption,
   exposeOption,
   leaseSettings,
   separatePool,
@@ -35,6 +37,7 @@ export function define(command: Command, interruption: Interruption): void {
     .usage('[options] <pool> -- <command> [args...]')
     .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
     .addOption(exposeOption())
+    .addOption(allowOption())
     .option('--lazy', 'lease the browser when the command connects for the first time: see below')
     .addOption(
       new Option('--playwright', 'a suite of Playwright Test runs on leased browsers: see below').conflicts([
@@ -55,12 +58,14 @@ export function define(command: Command, interruption: Interruption): void {
       const options = command.opts<ExecOptions>();
       if (options.idleTimeout !== undefined && !options.lazy)
         throw new CliError('--idle-timeout needs --lazy.', EXIT.usage);
+      // The address of the service would lead past the limit.
+      const isLazy = options.lazy || (options.allowHosts ?? environment.allowedHosts()) !== undefined;
       // A browser that its proxy cleans need not be destroyed.
       const isCleaned =
-        (options.lazy || options.playwright) && command.getOptionValueSource('release') === 'default';
+        (isLazy || options.playwright) && command.getOptionValueSource('release') === 'default';
       const settings = isCleaned ? { ...options, release: 'auto' as const } : options;
       const behindProxy = options.playwright ? execSuite : execLazily;
-      const run = options.playwright || options.lazy ? behindProxy : exec;
+      const run = options.playwright || isLazy ? behindProxy : exec;
       const code = await run(pool, whole, settings, interruption);
       if (code !== EXIT.ok) throw new ExitStatus(code);
     });
@@ -113,6 +118,9 @@ that needs one, for example to call pooled-browser itself, gets it with --pass-e
 With --expose-network localhost:3000, the browser reaches that server on this machine while the
 command runs. The rules: localhost:3000, <loopback>, *.internal, 10.0.0.1, *, separated by commas.
 Every page in the browser can send requests to these hosts, also pages of other sites.
+
+With --allow-hosts example.com,*.example.com, the browser reaches only these hosts. The rules are
+the same. The command gets addresses of this machine only, as with --lazy, and none for BiDi.
 
 With --lazy, the command starts without a browser. All addresses lead to this machine, and the
 browser is leased when the command connects for the first time; the session id and the live view are
@@ -169,7 +177,7 @@ async function exec(
   const { signal } = interruption;
   await using pool = await openPool(poolName, options);
   const { describeReplays, leaseSession } = await import('./lease.js');
-  const { exposeNetwork, localEndpoint } = options;
+  const { exposeNetwork = hostsOfEnvironment('exposeNetwork'), localEndpoint } = options;
   const lease = await leaseSession(pool, { ...options, signal });
   let exposed: ExposedNetwork | undefined;
   try {
@@ -208,7 +216,8 @@ async function execLazily(
   options: ExecOptions,
   interruption: Interruption,
 ): Promise<number> {
-  const { idleTimeout, exposeNetwork } = options;
+  const { idleTimeout, exposeNetwork, allowHosts: allowedHosts } = options;
+  const isLimited = (allowedHosts ?? environment.allowedHosts()) !== undefined;
   await using pool = await openPool(poolName, options);
   const { createLeaseLog, describeReplays } = await import('./lease.js');
   const { serveProxy } = await import('../calls/serve-proxy.js');
@@ -216,6 +225,7 @@ async function execLazily(
     ...leaseSettings(options),
     idleTimeout,
     exposeNetwork,
+    allowedHosts,
     share: true,
     onEvent: createLeaseLog(options.acquireTimeout),
     onClient: (event) => {
@@ -228,7 +238,7 @@ async function execLazily(
   const variables = {
     BROWSER_POOL_SESSION_ID: undefined,
     BROWSER_POOL_CDP_WS_URL: cdp,
-    BROWSER_POOL_WEBDRIVER_WS_URL: `${cdp}/session`,
+    BROWSER_POOL_WEBDRIVER_WS_URL: isLimited ? undefined : `${cdp}/session`,
     BROWSER_POOL_LIVE_VIEW_URL: undefined,
     BROWSER_POOL_LOCAL_CDP_WS_URL: cdp,
   };
@@ -243,7 +253,7 @@ async function execSuite(
   options: ExecOptions,
   interruption: Interruption,
 ): Promise<number> {
-  const { exposeNetwork } = options;
+  const { exposeNetwork, allowHosts: allowedHosts } = options;
   const { PlaywrightEndpoint } = await import('../calls/playwright-endpoint/playwright-endpoint.js');
   const fault = new PlaywrightEndpoint().fault(true);
   if (fault) throw new CliError(fault.reason);
@@ -254,6 +264,7 @@ async function execSuite(
   const proxy = await serveProxy(pool, {
     ...leaseSettings(options),
     exposeNetwork,
+    allowedHosts,
     onEvent: createLeaseLog(options.acquireTimeout),
     onClient: (event) => {
       if (event.type === 'released') replays.push(...describeReplays(event.summary));

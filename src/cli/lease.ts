@@ -51,14 +51,14 @@ const INTERRUPTED =
  */
 export function createLeaseLog(acquireTimeout: number, print = note): (event: RunEvent) => void {
   let last: string | undefined;
-  const exposed = new Set<string>();
+  const shown = new Set<string>();
   return (event) => {
     const text = describeEvent(event, acquireTimeout);
     if (text === undefined || text === last) return;
-    if (event.type === 'host-exposed') {
+    if (event.type === 'host-exposed' || event.type === 'request-refused') {
       // Each lease of a job emits the event.
-      if (exposed.has(event.host)) return;
-      exposed.add(event.host);
+      if (shown.has(text)) return;
+      shown.add(text);
     }
     last = text;
     print(text);
@@ -81,6 +81,8 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
       return `Not recorded: ${oneLine(event.error.message)}`;
     case 'host-exposed':
       return describeExposed(event.host);
+    case 'request-refused':
+      return `The browser did not load from ${oneLine(event.host)}, which is not allowed.`;
     case 'replays':
       return event.error && `The replays could not be listed: ${oneLine(event.error.message)}`;
     default:

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { faultInHosts } from '../features/exposed-network/exposed-hosts.js';
+import { faultInAllowedHosts } from '../features/allowed-hosts/bypass-list.js';
+import { faultInHosts } from '../shared/hosts.js';
 import type { LeaseAcquireOptions, LeaseReleaseOptions } from '../calls/options.js';
 import { environment } from '../shared/environment.js';
 
@@ -83,6 +84,7 @@ export interface LeaseCommandOptions
   unreachableTimeout: number;
   releaseOnCrash?: true;
   exposeNetwork?: string;
+  allowHosts?: string;
 }
 
 /** Adds the options of each command that leases browsers. */
@@ -119,7 +121,14 @@ export function exposeOption(): Option {
   return new Option(
     '--expose-network <hosts>',
     'hosts that the browser reaches through this machine, such as localhost:3000',
-  ).argParser(hosts);
+  ).argParser(listOf(faultInHosts));
+}
+
+export function allowOption(): Option {
+  return new Option(
+    '--allow-hosts <hosts>',
+    'the only hosts that the browser reaches, such as example.com,*.example.com',
+  ).argParser(listOf(faultInAllowedHosts));
 }
 
 /**
@@ -172,11 +181,11 @@ export function time(text: string): number {
 }
 
 /** Checks a list of hosts. */
-function hosts(text: string): string {
-  const fault = faultInHosts(text);
+const listOf = (faultIn: (list: string) => string | undefined) => (text: string) => {
+  const fault = faultIn(text);
   if (fault === undefined) return text;
   throw new InvalidArgumentError(`The value ${fault}.`);
-}
+};
 
 /** Parses a time with its unit, or a number of seconds, as milliseconds. */
 export function seconds(text: string): number {

@@ -13,6 +13,7 @@ import {
   ABOUT_TOKEN,
   addAcquireOptions,
   addPoolArgument,
+  allowOption,
   choice,
   exposeOption,
   leaseSettings,
@@ -46,6 +47,7 @@ export function define(command: Command, { signal }: Interruption): void {
       ]),
     )
     .addOption(exposeOption())
+    .addOption(allowOption())
     .option('--record', 'record each lease, and print the link of the recording')
     .option('--record-to <folder>', 'record each lease, and save the video in this folder')
     .option('--json', 'print JSON, one line per event')
@@ -91,7 +93,8 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
 
 /** Serves a pool until a signal. */
 async function proxy(poolName: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
-  const { port, secret, max, keep, idleTimeout, exposeNetwork, record, recordTo, json } = options;
+  const { port, secret, max, keep, idleTimeout, record, recordTo, json } = options;
+  const { exposeNetwork, allowHosts: allowedHosts } = options;
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
   await using pool = await openPool(poolName, options, max);
   const report = json ? JSON_REPORT : new TextReport();
@@ -112,6 +115,7 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
     keep,
     idleTimeout,
     exposeNetwork,
+    allowedHosts,
     onClient,
     // The progress line shows how many clients wait.
     onEvent: (event: RunEvent) => (event.type === 'waiting' && !event.error ? undefined : log(event)),

@@ -11,6 +11,7 @@ import { createLeaseLog } from './lease.js';
 import type { MapReport } from './map-report.js';
 import {
   addAcquireOptions,
+  allowOption,
   choice,
   exposeOption,
   leaseSettings,
@@ -74,6 +75,7 @@ export function addTaskOptions(command: Command): Command {
       ]),
     )
     .addOption(exposeOption())
+    .addOption(allowOption())
     .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
     .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
     .option('--trace', 'with --artifacts: also a trace of Playwright')
@@ -91,7 +93,8 @@ export function settingsOf(
   report: MapReport,
 ): Omit<MapOptions, 'retries' | 'checkpoint'> {
   const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, hostConcurrency, hostDelay } = command;
-  const { isolation, protocol, exposeNetwork, artifacts: folder, artifactsOn: on, trace = false } = command;
+  const { isolation, protocol, exposeNetwork, allowHosts: allowedHosts } = command;
+  const { artifacts: folder, artifactsOn: on, trace = false } = command;
   const log = createLeaseLog(command.acquireTimeout, report.note);
   return {
     ...leaseSettings(command),
@@ -104,6 +107,7 @@ export function settingsOf(
     isolation,
     protocol,
     exposeNetwork,
+    allowedHosts,
     artifacts: folder === undefined ? undefined : { folder, on, trace },
     onEvent: (event) => {
       // No message while other leases work: the pool may be smaller than --concurrency.

@@ -117,17 +117,22 @@ async function openParts(connector: Connector, grant: Grant, plan: ConnectPlan, 
       ? raceAbort(filter.openSession(), during)
       : openSocket(grant, { protocol: 'cdp', trust, signal: during });
   const onLost = () => socket.cut('dropped');
-  const parts = { openCdp, filter, connectOptions, onLost };
+  const parts = { openCdp, filter, connectOptions, onLost, signal };
   const extensions = await Extensions.create(additions, parts).catch((error: unknown) => {
     socket.cut('closed-by-us');
     throw error;
   });
   const watched = { socket, filter, openCdp, listener };
   const downloads = connector.sharesFiles === false ? undefined : watchDownloads(grant, watched);
-  const openClient: OpenClient = async (during, ofClient = protocol) =>
-    hasOneSocket && ofClient === 'cdp'
-      ? raceAbort(filter.openSession(), during)
-      : openSocket(grant, { protocol: ofClient, trust, signal: during, rules });
+  const openClient: OpenClient = async (during, ofClient = protocol) => {
+    if (hasOneSocket && ofClient === 'cdp') return raceAbort(filter.openSession(), during);
+    const isLimited = rules.some(({ isLimit }) => isLimit);
+    if (isLimited && ofClient === 'bidi') throw new ConnectError(NO_LIMIT, { sessionId: grant.id });
+    const client = await openSocket(grant, { protocol: ofClient, trust, signal: during, rules });
+    // What limits the clients ends with the connection.
+    if (isLimited) void socket.ended.then(() => client.cut('closed-by-us'));
+    return client;
+  };
   return {
     socket,
     extensions,
@@ -170,7 +175,7 @@ async function connectOnce<Handles>(
       }),
       extensions.open(signal),
     ]);
-    await savesDownloads?.saveAll();
+    await savesDownloads?.saveAll(extensions.ownContext);
     return connection;
   };
   try {
@@ -187,6 +192,8 @@ async function connectOnce<Handles>(
     throw error;
   }
 }
+
+const NO_LIMIT = 'The lease limits its clients, which is not possible over WebDriver BiDi.';
 
 function expectCdpUrl({ cdpUrl }: Grant, additions: readonly ConnectAddition[]): void {
   const option = additions.find(({ needsCdp }) => needsCdp)?.needsCdp;

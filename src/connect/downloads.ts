@@ -132,9 +132,11 @@ export class DownloadWatch implements Downloads {
   /**
    * Makes the browser save its downloads for us, for a library that does not. Call it after the library has connected: WebDriver
    * BiDi sets its own behavior when it starts.
+   *
+   * @param ownContext The context that stands for the browser's own one. Default: that one.
    */
-  async saveAll(): Promise<void> {
-    await this.#save(undefined);
+  async saveAll(ownContext: string | undefined): Promise<void> {
+    await this.#save(ownContext);
   }
 
   async isOneComing(): Promise<boolean> {

@@ -26,10 +26,14 @@ export interface Opening {
   readonly connectOptions: object;
   /** Ends the connection, which can't be used any longer. */
   readonly onLost: () => void;
+  /** Aborts when the connect is given up. */
+  readonly signal: AbortSignal;
 }
 
 /** What runs beside the connection of the library, over WebSockets of its own. */
 export interface ConnectExtension {
+  /** Id of the context that stands for the browser's own one, for all clients. */
+  readonly ownContext?: string | undefined;
   /** Called with the browser of the automation library, before it has a page for the callback. */
   useBrowser?(library: string, browser: object): Promise<void>;
   /** Begins, while the library connects. */
@@ -50,6 +54,10 @@ export class Extensions {
 
   private constructor(all: readonly ConnectExtension[]) {
     this.#all = all;
+  }
+
+  get ownContext(): string | undefined {
+    return this.#all.find(({ ownContext }) => ownContext !== undefined)?.ownContext;
   }
 
   async useBrowser(library: string, browser: object): Promise<void> {

@@ -2,6 +2,7 @@ import { clock } from '../shared/clock.js';
 import { CdpClient, FIRST_ID } from './cdp-client.js';
 import {
   isRead,
+  MisfitError,
   readCommand,
   readEvent,
   readMessage,
@@ -29,26 +30,32 @@ const LONGEST_TARGET_EVENT = 16 * 1024;
 export interface MessageRules {
   /**
    * Changes a command. Returns the parameters that differ; undefined to leave it as it is. The command waits for a promise, later
-   * commands do not; if it rejects, the client receives the error.
+   * commands do not; if it throws or rejects, the client receives the error. What `cdp` sends meanwhile comes before the command.
    */
   readonly commands?: {
     readonly [Name in CommandName]?: (
       params: CommandParams<Name>,
       sessionId: string | undefined,
+      cdp: CdpClient,
     ) => object | undefined | Promise<object | undefined>;
   };
-  /** No client can circumvent `commands`: each command is parsed, which costs time. */
+  /** No client can circumvent `commands` and `refuse`: each command is parsed, which costs time. */
   readonly isLimit?: boolean;
-  /** Reads the result of a command of the client, who waits for the promise. */
+  /** Returns why no client may send a command; undefined if one may. */
+  readonly refuse?: (method: string) => string | undefined;
+  /** Reads the result of a command of the client, who waits for the promise. Returns the fields that differ. */
   readonly results?: {
-    readonly [Name in ResultName]?: (result: ResultOf<Name>) => void | Promise<void>;
+    readonly [Name in ResultName]?: (
+      result: ResultOf<Name>,
+      sessionId: string | undefined,
+    ) => void | object | Promise<void | object>;
   };
-  /** Reads an event. Returns a promise to hold it back, of the parameters that differ. */
+  /** Reads an event. Returns a promise to hold it back, of the parameters that differ; `false` for an event that no client receives. */
   readonly events?: {
     readonly [Name in EventName]?: (
       params: EventParams<Name>,
       sessionId: string | undefined,
-    ) => void | Promise<object | undefined>;
+    ) => void | false | Promise<object | undefined>;
   };
   /** Returns further events of the session, which the client receives after an event that another rule has read. */
   readonly followUps?: (
@@ -63,7 +70,12 @@ export interface FollowUp {
   readonly params: object;
 }
 
-type ResultName = 'Target.createBrowserContext' | 'browser.createUserContext';
+type ResultName =
+  | 'Target.createBrowserContext'
+  | 'Target.createTarget'
+  | 'Target.getBrowserContexts'
+  | 'Target.getTargets'
+  | 'browser.createUserContext';
 
 /** The one filter of a connection: features share it by their rules, and clients of our own are beside the library's. */
 export class MessageFilter implements SocketTap {
@@ -106,13 +118,21 @@ export class MessageFilter implements SocketTap {
     const method = shownMethod(data);
     if (!isLimited && !this.#isWanted(method)) return data;
     const command = readMessage(data);
+    const refusal = this.#refusalOf(command.method);
+    if (refusal !== undefined) return void this.#refuse(command, refusal);
     const isWanted = this.#isWanted(command.method);
     // The browser may read other fields of a message that names them twice.
     if (!isWanted) return isLimited ? JSON.stringify(command) : data;
     const name = command.method as CommandName & ResultName;
     if (this.#rules.some(({ results }) => results?.[name]))
       this.#awaited.set(keyOf(command.sessionId, command.id), name);
-    const changed = this.#change(name, command);
+    let changed: object | undefined | Promise<object | undefined>;
+    try {
+      changed = this.#change(name, command);
+    } catch (error) {
+      if (error instanceof MisfitError) throw error;
+      return void this.#refuse(command, (error as Error).message);
+    }
     if (changed instanceof Promise) return void this.#sendLater(command, changed);
     if (changed === undefined) return isLimited ? JSON.stringify(command) : data;
     return withParams(command, changed);
@@ -131,7 +151,7 @@ export class MessageFilter implements SocketTap {
     // Also with an id: a library may take the message for an event.
     if (!isRead(method) || !this.#rules.some(({ events }) => events?.[method])) {
       const response = envelope.id === undefined ? undefined : this.#onResponse(envelope, data);
-      return response ? response.then(() => deliver(data)) : deliver(data);
+      return response ? response.then(deliver) : deliver(data);
     }
     const changed = this.#onEvent(method, data);
     return changed instanceof Promise ? changed.then(deliver) : deliver(changed);
@@ -152,17 +172,22 @@ export class MessageFilter implements SocketTap {
     );
   }
 
+  #refusalOf(method: string | undefined): string | undefined {
+    if (method === undefined) return undefined;
+    return this.#rules.map(({ refuse }) => refuse?.(method)).find((reason) => reason !== undefined);
+  }
+
   #change(
     name: CommandName,
     { params, sessionId }: Message,
   ): object | undefined | Promise<object | undefined> {
     let changed: object | undefined | Promise<object | undefined>;
+    type Rule = (params: unknown, sessionId: string | undefined, cdp: CdpClient) => typeof changed;
     for (const { commands } of this.#rules) {
-      const rule = commands?.[name] as
-        ((params: unknown, sessionId: string | undefined) => typeof changed) | undefined;
+      const rule = commands?.[name] as Rule | undefined;
       if (!rule) continue;
       const apply = (before: object | undefined) => {
-        const next = rule(readCommand(name, { ...params, ...before }), sessionId);
+        const next = rule(readCommand(name, { ...params, ...before }), sessionId, this.cdp);
         return next instanceof Promise ? next.then((one) => merge(before, one)) : merge(before, next);
       };
       changed = changed instanceof Promise ? changed.then(apply) : apply(changed);
@@ -196,29 +221,37 @@ export class MessageFilter implements SocketTap {
     }
   }
 
-  /** Returns a promise for a response that a rule reads. */
-  #onResponse({ id, sessionId }: Envelope, data: Uint8Array): Promise<unknown> | undefined {
+  /** Returns a promise for a response that a rule reads, and may change. */
+  #onResponse({ id, sessionId }: Envelope, data: Uint8Array): Promise<Frame> | undefined {
     const key = keyOf(sessionId, id);
     const name = this.#awaited.get(key);
     if (!name) return undefined;
     this.#awaited.delete(key);
-    const { result, error } = readMessage(data);
-    if (error !== undefined) return undefined;
-    const read = readResult(name, result);
-    const rules = this.#rules.map(
-      ({ results }) => results?.[name] as ((result: unknown) => unknown) | undefined,
-    );
-    return Promise.all(rules.map(async (rule) => rule?.(read)));
+    const message = readMessage(data);
+    if (message.error !== undefined) return undefined;
+    const read = readResult(name, message.result);
+    type Rule = (result: unknown, sessionId: string | undefined) => object | undefined;
+    const rules = this.#rules.flatMap(({ results }) => (results?.[name] as Rule | undefined) ?? []);
+    return Promise.all(rules.map(async (rule) => rule(read, sessionId))).then((changes) => {
+      const changed = changes.reduce(merge, undefined);
+      if (!changed) return data;
+      return Buffer.from(
+        JSON.stringify({ ...message, result: { ...(message.result as object), ...changed } }),
+      );
+    });
   }
 
-  #onEvent(name: EventName, data: Uint8Array): Frame | Promise<Frame> {
+  #onEvent(name: EventName, data: Uint8Array): Frame | undefined | Promise<Frame> {
     const message = readMessage(data);
     const params: EventParams = readEvent(name, message.params);
-    type Rule = (params: EventParams, sessionId: string | undefined) => void | Promise<object | undefined>;
     const { sessionId } = message;
-    const held = this.#rules.flatMap(
-      ({ events }) => (events?.[name] as Rule | undefined)?.(params, sessionId) ?? [],
-    );
+    type Rule = (
+      params: EventParams,
+      sessionId: string | undefined,
+    ) => void | false | Promise<object | undefined>;
+    const read = this.#rules.map(({ events }) => (events?.[name] as Rule | undefined)?.(params, sessionId));
+    if (read.includes(false)) return undefined;
+    const held = read.flatMap((one) => one || []);
     const followUps = this.#rules.flatMap((rule) => rule.followUps?.(name, params, sessionId) ?? []);
     // After this event was delivered.
     if (followUps.length > 0) clock.setImmediate(() => this.#inject(followUps, sessionId));

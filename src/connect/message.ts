@@ -10,7 +10,7 @@ const may = <Field extends v.GenericSchema>(field: Field) => v.optional(field);
 /** A method of HTTP that has a response with a body. */
 const httpMethod = v.pipe(text, v.regex(/^(?!connect$)[\w!#$%&'*+.^`|~-]{1,100}$/i));
 
-const targetInfo = v.object({
+const targetInfo = v.looseObject({
   targetId: text,
   type: text,
   url: text,
@@ -26,6 +26,31 @@ export interface FrameTree {
 const frameTree: v.GenericSchema<FrameTree> = v.object({
   frame: v.object({ id: text, securityOrigin: may(text) }),
   childFrames: may(v.array(v.lazy(() => frameTree))),
+});
+
+const remoteObjects = v.array(v.looseObject({ type: text }));
+const stackTrace = v.looseObject({
+  callFrames: v.array(v.looseObject({ url: text, lineNumber: v.number(), columnNumber: v.number() })),
+});
+const logEntry = v.looseObject({
+  entry: v.looseObject({
+    level: text,
+    text,
+    url: may(text),
+    lineNumber: may(v.number()),
+    args: may(remoteObjects),
+    stackTrace: may(stackTrace),
+  }),
+});
+const frameNavigated = v.looseObject({
+  frame: v.looseObject({
+    id: text,
+    parentId: may(text),
+    url: text,
+    name: may(text),
+    // Of a page that could not be loaded.
+    unreachableUrl: may(text),
+  }),
 });
 
 const evaluated = v.object({
@@ -59,6 +84,10 @@ const EVENTS = {
   'Page.downloadWillBegin': v.object({ guid }),
   'Target.attachedToTarget': v.object({ sessionId: text, targetInfo }),
   'Target.detachedFromTarget': v.object({ sessionId: may(text) }),
+  'Target.targetCreated': v.object({ targetInfo }),
+  'Target.targetInfoChanged': v.object({ targetInfo }),
+  'Log.entryAdded': logEntry,
+  'Page.frameNavigated': frameNavigated,
   'Runtime.executionContextCreated': v.object({
     context: v.object({ id: v.number(), origin: text, auxData: may(v.object({ frameId: may(text) })) }),
   }),
@@ -94,11 +123,6 @@ const EVENTS = {
 
 const ofFrame = v.looseObject({ frameId: text });
 const ofRequest = v.looseObject({ requestId: text });
-const ofTarget = v.looseObject({ targetInfo });
-const remoteObjects = v.array(v.looseObject({ type: text }));
-const stackTrace = v.looseObject({
-  callFrames: v.array(v.looseObject({ url: text, lineNumber: v.number(), columnNumber: v.number() })),
-});
 const frameOfWebSocket = v.looseObject({
   requestId: text,
   response: v.looseObject({ opcode: v.number(), payloadData: text }),
@@ -109,21 +133,8 @@ const frameOfWebSocket = v.looseObject({
  * listener, where no caller can catch it. All else is left to the libraries, so that a newer Chromium loses no event.
  */
 const EVENTS_OF_LIBRARIES = {
-  'Log.entryAdded': v.looseObject({
-    entry: v.looseObject({
-      level: text,
-      text,
-      url: may(text),
-      lineNumber: may(v.number()),
-      args: may(remoteObjects),
-      stackTrace: may(stackTrace),
-    }),
-  }),
   'Page.frameAttached': v.looseObject({ frameId: text, parentFrameId: text }),
   'Page.frameDetached': ofFrame,
-  'Page.frameNavigated': v.looseObject({
-    frame: v.looseObject({ id: text, parentId: may(text), url: text, name: may(text) }),
-  }),
   'Page.navigatedWithinDocument': v.looseObject({ frameId: text, url: text }),
   'Page.frameRequestedNavigation': ofFrame,
   'Page.frameStartedLoading': ofFrame,
@@ -143,8 +154,6 @@ const EVENTS_OF_LIBRARIES = {
       stackTrace: may(stackTrace),
     }),
   }),
-  'Target.targetCreated': ofTarget,
-  'Target.targetInfoChanged': ofTarget,
   'Target.targetDestroyed': v.looseObject({ targetId: text }),
   'Fetch.authRequired': v.looseObject({
     requestId: text,
@@ -261,6 +270,7 @@ const RESULTS = {
   'Target.createTarget': v.object({ targetId: text }),
   'Target.attachToTarget': v.object({ sessionId: text }),
   'Target.attachToBrowserTarget': v.object({ sessionId: text }),
+  'Target.getTargetInfo': v.object({ targetInfo }),
   'Target.getBrowserContexts': v.object({ browserContextIds: v.array(text) }),
   'Target.createBrowserContext': v.object({ browserContextId: text }),
   'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
@@ -272,10 +282,15 @@ const RESULTS = {
       v.object({ name: text, count, buckets: v.array(v.object({ low: v.number(), count })) }),
     ),
   }),
+  'Page.addScriptToEvaluateOnNewDocument': v.object({ identifier: text }),
+  'Network.loadNetworkResource': v.object({ resource: v.object({ netErrorName: may(text) }) }),
   'browser.createUserContext': v.object({ userContext: text }),
   'browsingContext.getTree': v.object({ contexts: v.array(v.object({ context: text })) }),
   'script.evaluate': v.object({ result: may(v.object({ value: may(v.unknown()) })) }),
 };
+
+const ofContext = v.looseObject({ browserContextId: may(text) });
+const ofTarget = v.looseObject({ targetId: text });
 
 /** The commands of a library, or of a client of a loopback address, that this library reads. */
 const COMMANDS = {
@@ -283,7 +298,21 @@ const COMMANDS = {
     proxyServer: may(text),
     proxyBypassList: may(text),
   }),
-  'Target.createTarget': v.looseObject({ browserContextId: may(text) }),
+  'Target.createTarget': v.looseObject({ url: text, browserContextId: may(text) }),
+  'Target.disposeBrowserContext': ofContext,
+  'Target.attachToTarget': ofTarget,
+  'Target.autoAttachRelated': ofTarget,
+  'Browser.setPermission': ofContext,
+  'Browser.grantPermissions': ofContext,
+  'Browser.resetPermissions': ofContext,
+  'Browser.cancelDownload': ofContext,
+  'Storage.getCookies': ofContext,
+  'Storage.setCookies': ofContext,
+  'Storage.clearCookies': ofContext,
+  'Page.navigate': v.looseObject({ url: text }),
+  'Page.createIsolatedWorld': v.looseObject({ worldName: may(text) }),
+  'Page.addScriptToEvaluateOnNewDocument': v.looseObject({ source: text, worldName: may(text) }),
+  'Page.removeScriptToEvaluateOnNewDocument': v.looseObject({ identifier: text }),
   'Browser.setDownloadBehavior': v.object({
     behavior: text,
     downloadPath: may(text),

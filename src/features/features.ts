@@ -1,3 +1,4 @@
+import { AllowedHosts } from './allowed-hosts/allowed-hosts.js';
 import { Artifacts } from './artifacts/artifacts.js';
 import { Downloads } from './downloads/downloads.js';
 import { ExposeNetwork } from './exposed-network/expose-network.js';
@@ -18,11 +19,12 @@ export function createFeatures(settings: FeatureSettings, isForTasks = false) {
     replays: new Replays(settings),
     artifacts: new Artifacts(settings),
     downloads: new Downloads(settings),
+    allowedHosts: new AllowedHosts(settings.allowedHosts),
     exposeNetwork: new ExposeNetwork(settings.exposeNetwork),
     owner: new Owner(settings),
     pendingCalls: new PendingCalls(),
     nesting: new Nesting(),
-    startPage: new StartPage(settings, isForTasks),
+    startPage: new StartPage(settings, { isForTasks, isOpenedHere: settings.allowedHosts !== undefined }),
   };
 }
 

@@ -1,6 +1,12 @@
 import type { CheckingConnector } from '../connect/connector.js';
 import type { OwnerSettings } from '../pool/pool-options.js';
 import {
+  verifyAllowedHosts,
+  type AllowedHostsResult,
+  type AllowedHostsSettings,
+  type AllowedHostsSteps,
+} from './allowed-hosts/options.js';
+import {
   verifyArtifacts,
   type ArtifactsFeatureSettings,
   type ArtifactsResult,
@@ -25,10 +31,11 @@ export interface FeatureSettings
     ArtifactsFeatureSettings,
     DownloadsFeatureSettings,
     ExposeNetworkSettings,
+    AllowedHostsSettings,
     OwnerSettings,
     StartPageSettings {}
 /** The parts of a result. */
-export interface FeatureResults extends ReplaysResult, ArtifactsResult, DownloadsResult {}
+export interface FeatureResults extends ReplaysResult, ArtifactsResult, DownloadsResult, AllowedHostsResult {}
 /** The stages of `timings`. */
 export interface FeatureTimes extends ReplaysTimes {}
 /** The events. */
@@ -38,11 +45,16 @@ export interface FeatureSteps
     ArtifactsSteps,
     DownloadsSteps,
     ExposeNetworkSteps,
+    AllowedHostsSteps,
     PendingCallsSteps,
     StartPageSteps {}
 
 /** Refuses options that exclude each other, and what the library can't do. */
-export function verifyFeatures(settings: FeatureSettings, connector: CheckingConnector | undefined): void {
+export function verifyFeatures(
+  settings: FeatureSettings & Parameters<typeof verifyAllowedHosts>[0],
+  connector: CheckingConnector | undefined,
+): void {
   verifyReplays(settings);
   verifyArtifacts(settings, connector);
+  verifyAllowedHosts(settings);
 }

@@ -18,6 +18,10 @@ export const environment = {
   localSize: () => read('BROWSER_POOL_LOCAL_SIZE'),
   /** Folder of the recordings of a local service. */
   localRecordings: () => read('BROWSER_POOL_LOCAL_RECORDINGS'),
+  /** Hosts of this machine's network that leased browsers may reach. */
+  exposeNetwork: () => read('BROWSER_POOL_EXPOSE_NETWORK'),
+  /** The only hosts that leased browsers may reach. */
+  allowedHosts: () => read('BROWSER_POOL_ALLOWED_HOSTS'),
   /** Bearer token of the service. */
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
   /** Id of the account at Cloudflare. */

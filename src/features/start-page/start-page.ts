@@ -21,20 +21,25 @@ export class StartPage implements LeaseFeature {
 
   readonly #url: string | undefined;
   readonly #isForTasks: boolean;
+  readonly #isOpenedHere: boolean;
 
-  /** @param isForTasks Tasks open their own pages. */
-  constructor({ startUrl }: StartPageSettings, isForTasks: boolean) {
+  /** @param how Tasks open their own pages; the service must not open the URL. */
+  constructor(
+    { startUrl }: StartPageSettings,
+    how: { readonly isForTasks: boolean; readonly isOpenedHere: boolean },
+  ) {
     this.#url = startUrl;
-    this.#isForTasks = isForTasks;
+    this.#isForTasks = how.isForTasks;
+    this.#isOpenedHere = how.isOpenedHere;
   }
 
   request(): Partial<LeaseRequest> {
-    return { startUrl: this.#url };
+    return { startUrl: this.#isOpenedHere ? undefined : this.#url };
   }
 
   /** The service opens the URL in the browser's own context, also if the lease does not use that context. */
   leased(lease: LeaseContext): void {
-    if (this.#url !== undefined && isOpenedByService(lease)) lease.onOwnContextUsed();
+    if (this.#url !== undefined && this.#isOpenedByService(lease)) lease.onOwnContextUsed();
   }
 
   /** Each task begins at the URL. */
@@ -46,9 +51,13 @@ export class StartPage implements LeaseFeature {
   /** Opens the URL in the page of a connection, unless the service did. Without a connection, in the first page of the browser. */
   async opened(lease: Context, part: OpenedPart | undefined): Promise<void> {
     if (this.#isForTasks) return;
-    const isOpened = isOpenedByService(lease);
+    const isOpened = this.#isOpenedByService(lease);
     if (part) return this.openIn(lease, part, this.#url, isOpened);
     if (!isOpened) await attempt(lease, this.#url, (url) => openDirectly(lease, url));
+  }
+
+  #isOpenedByService({ pool }: Pick<LeaseContext, 'pool'>): boolean {
+    return !this.#isOpenedHere && requestFactsOf(clientOf(pool).service).opensStartUrl;
   }
 
   /** @param onlyIfBlank A page that shows something stays as it is. */
@@ -65,10 +74,6 @@ export class StartPage implements LeaseFeature {
       await openUrl(handles, url, { timeout, onlyIfBlank });
     });
   }
-}
-
-function isOpenedByService({ pool }: Pick<LeaseContext, 'pool'>): boolean {
-  return requestFactsOf(clientOf(pool).service).opensStartUrl;
 }
 
 async function attempt(

@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { explainRefusal } from '../../../src/features/exposed-network/explain-refusal.js';
-import { ExposedHosts, faultInHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
+import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import {
   type ExposedRequest,
   ExposedSender,
   type StreamLimits,
   TooLargeError,
 } from '../../../src/features/exposed-network/exposed-request.js';
+import { faultInHosts } from '../../../src/shared/hosts.js';
 
 /** The rules, the URLs that they match, and others. */
 const RULES: [rules: string, exposed: string[], others: string[]][] = [
@@ -94,9 +95,9 @@ it('pauses no request to another host, except for a path that looks like a host'
 });
 
 it.each([
-  ['', "has the rule '', which is no host"],
-  ['localhost,', "has the rule '', which is no host"],
-  ['http://localhost:3000', "has the rule 'http://localhost:3000', which is no host"],
+  ['', "has the rule '' at character 1, which is no host"],
+  ['localhost,', "has the rule '' at character 11, which is no host"],
+  ['a.test, http://b.test', "has the rule 'http://b.test' at character 9, which is no host"],
   ['a@localhost', 'which is no host'],
   ['localhost/path', 'which is no host'],
   ['::1', 'which is no host'],

@@ -1,0 +1,85 @@
+import type { ConnectAddition } from '../../connect/extension.js';
+import type { LeaseContext } from '../../lease/context.js';
+import type { StepOf } from '../../lease/events.js';
+import type { LeaseFeature } from '../../lease/feature.js';
+import { InvalidOptionError } from '../../shared/errors.js';
+import { patternOf, readHosts } from '../../shared/hosts.js';
+import { excerpt } from '../../shared/redact.js';
+import { HostLimit } from './host-limit.js';
+import { NO_BIDI, type AllowedHostsResult, type AllowedHostsSteps } from './options.js';
+import { REFUSED } from './page-guard.js';
+
+/** Most hosts that are counted: a page can request any number. */
+const MOST_HOSTS = 1000;
+/** Longest host that is shown, in characters: a name of DNS with its port. */
+const LONGEST_HOST = 260;
+
+/** The option `allowedHosts`. */
+export class AllowedHosts implements LeaseFeature {
+  readonly name = 'allowedHosts';
+  readonly #hosts: string | undefined;
+  /** The number of refused requests, by their host. */
+  readonly #refused = new Map<string, number>();
+
+  constructor(hosts: string | undefined) {
+    this.#hosts = hosts;
+  }
+
+  get isLimited(): boolean {
+    return this.#hosts !== undefined;
+  }
+
+  get summary(): AllowedHostsResult {
+    return { refusedHosts: [...this.#refused].map(([host, count]) => ({ host, count })) };
+  }
+
+  connect(lease: LeaseContext<StepOf<AllowedHostsSteps>>): ConnectAddition {
+    const hosts = this.#hosts;
+    if (hosts === undefined) return {};
+    if (lease.settings.protocol === 'bidi') throw new InvalidOptionError('allowedHosts', NO_BIDI);
+    if (lease.grant.hasProfile === true) throw new InvalidOptionError('allowedHosts', NO_PROFILE);
+    const limit = new HostLimit({
+      hosts,
+      onRefused: (url) => this.#note(url, lease),
+      onOwnContextUsed: lease.onOwnContextUsed,
+    });
+    return {
+      needsCdp: 'allowedHosts',
+      rules: [limit.rules],
+      extend: (opening) => limit.begin(opening),
+      explain: (error) => explainRefused(error, hosts),
+    };
+  }
+
+  #note(url: string, { emit, sessionId }: LeaseContext<StepOf<AllowedHostsSteps>>): void {
+    const host = excerpt(new URL(url).host, LONGEST_HOST);
+    const count = this.#refused.get(host);
+    if (count === undefined && this.#refused.size >= MOST_HOSTS) return;
+    this.#refused.set(host, (count ?? 0) + 1);
+    if (count === undefined) emit({ type: 'request-refused', sessionId, host });
+  }
+}
+
+const NO_PROFILE =
+  'allowedHosts and the profile of the session exclude each other: the lease works in a context of its own, without the logins of ' +
+  'the profile. Remove the option, or lease a browser without a profile.';
+
+/** How both libraries report that a navigation failed because of the limit. */
+const FAILED = new RegExp(`${REFUSED}(?: at (\\S+))?`);
+const WHY = 'The browser may reach only allowedHosts:';
+
+/** Adds to the error of a navigation that its host is not allowed. Changes only the texts of the error: it is the caller's own. */
+function explainRefused(error: unknown, hosts: string): void {
+  if (!(error instanceof Error) || error.message.includes(WHY)) return;
+  const [refused, address = ''] = FAILED.exec(error.message) ?? [];
+  if (refused === undefined) return;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const isRedirect = url !== undefined && patternOf(readHosts(hosts)).test(url.href);
+  const advice = isRedirect
+    ? `${url.host} redirects to another host`
+    : `To allow ${url?.host ?? 'the host'}, add it to the option`;
+  const explained = `${refused}. ${WHY} '${hosts}'. ${advice}.`;
+  const { stack } = error;
+  error.message = error.message.replace(refused, () => explained);
+  if (stack !== undefined && !stack.includes(WHY)) error.stack = stack.replace(refused, () => explained);
+}

@@ -1,0 +1,320 @@
+import { CdpClient, type Target } from '../../connect/cdp-client.js';
+import { isBlank } from '../../connect/connector.js';
+import type { ConnectExtension, Opening } from '../../connect/extension.js';
+import type { MessageRules } from '../../connect/message-filter.js';
+import { SessionSocket } from '../../connect/session-socket.js';
+import type { CdpSocket } from '../../connect/socket.js';
+import { raceAbort } from '../../shared/abort.js';
+import { clock } from '../../shared/clock.js';
+import { InvalidOptionError } from '../../shared/errors.js';
+import { patternOf, readHosts } from '../../shared/hosts.js';
+import { excerpt } from '../../shared/redact.js';
+import { bypassListOf } from './bypass-list.js';
+import { NO_WEBRTC, PageGuard, REFUSED } from './page-guard.js';
+
+/** A proxy at which nothing listens: only root can open this port. */
+const DEAD_PROXY = 'http://127.0.0.1:1';
+
+/** The commands of the browser and of its targets that no client needs to reach a host past its context. */
+const KNOWN_COMMANDS = new Set(
+  [
+    ...['getVersion', 'getHistograms', 'getHistogram', 'getBrowserCommandLine', 'close', 'addMockCamera'],
+    ...['getWindowBounds', 'getWindowForTarget', 'setWindowBounds', 'setContentsSize', 'setDockTile'],
+    ...['setPermission', 'grantPermissions', 'resetPermissions', 'setDownloadBehavior', 'cancelDownload'],
+    ...['getGlobalPrivacyControl', 'setGlobalPrivacyControl'],
+  ]
+    .map((name) => `Browser.${name}`)
+    .concat(
+      [
+        ...[
+          'activateTarget',
+          'attachToTarget',
+          'attachToBrowserTarget',
+          'closeTarget',
+          'createBrowserContext',
+        ],
+        ...[
+          'getBrowserContexts',
+          'createTarget',
+          'detachFromTarget',
+          'disposeBrowserContext',
+          'getTargetInfo',
+        ],
+        ...['getTargets', 'setAutoAttach', 'autoAttachRelated', 'setDiscoverTargets'],
+      ].map((name) => `Target.${name}`),
+    ),
+);
+/** Domains that load, listen or search for devices outside of all contexts. */
+const OUTSIDE = /^(Cast|Extensions|PWA|Tethering)\./;
+
+/** Ways to what was removed from a page: they end the removal, stop a script before it, or search the memory. */
+const INTO_PAGES =
+  /^(Debugger\.(?!(enable|disable|getScriptSource|searchInContent|setAsyncCallStackDepth|setBlackboxPatterns|setSkipAllPauses)$)|DOMDebugger\.|EventBreakpoints\.|HeapProfiler\.(addInspectedHeapObject|getObjectByHeapObjectId)$|Runtime\.queryObjects$|Page\.(addScriptToEvaluateOnLoad|disable)$)/;
+
+/** What a page of the lease may show. Pages of the browser itself, such as chrome://inspect, connect past the context. */
+const PAGES = /^(https?:|data:|blob:|javascript:|about:(blank|srcdoc)|file:\/\/\/)/;
+
+export interface LimitPlan {
+  /** The option `allowedHosts`. */
+  readonly hosts: string;
+  /** Called with the URL of each request that failed because of the limit. */
+  onRefused(url: string): void;
+  /** A page of the browser's own context was changed. */
+  onOwnContextUsed(): void;
+}
+
+/**
+ * Limits all clients of a browser to contexts in which only the allowed hosts are reached: such a context has a proxy at which nothing
+ * listens, and the allowed hosts need none. One of the contexts stands for the browser's own one, which no client sees.
+ */
+export class HostLimit implements ConnectExtension {
+  readonly #plan: LimitPlan;
+  readonly #allowed: RegExp;
+  readonly #proxy: { readonly proxyServer: string; readonly proxyBypassList: string };
+  /** The contexts that clients may use. */
+  #contexts = new Set<string>();
+  #ownContext: string | undefined;
+  /** The sessions of clients with the browser, and the sessions of this object. */
+  #browserSessions = new Set<string>();
+  #ownSessions = new Set<string>();
+  /** The JavaScript worlds of clients without WebRTC, by session and name, with the ids of the scripts that removed it. */
+  #worlds = new Map<string | undefined, Map<string, Promise<string | undefined>>>();
+  #guard!: PageGuard;
+  #cdp!: CdpClient;
+  #socket: CdpSocket | undefined;
+  #isOver = false;
+
+  constructor(plan: LimitPlan) {
+    this.#plan = plan;
+    this.#allowed = patternOf(readHosts(plan.hosts));
+    this.#proxy = { proxyServer: DEAD_PROXY, proxyBypassList: bypassListOf(plan.hosts) };
+  }
+
+  get ownContext(): string | undefined {
+    return this.#ownContext;
+  }
+
+  /** Sets the limit. @throws InvalidOptionError if the browser can't have it. */
+  async begin({ openCdp, onLost, signal }: Opening): Promise<this> {
+    const socket = await openCdp(signal);
+    this.#socket = socket;
+    this.#contexts = new Set();
+    this.#browserSessions = new Set();
+    this.#worlds = new Map();
+    // Where the connection is the lease, the messages of this object pass the rules, too.
+    this.#ownSessions = new Set(socket instanceof SessionSocket ? [socket.sessionId] : []);
+    const isGuarded = ({ browserContextId = '' }: Target) => this.#contexts.has(browserContextId);
+    this.#guard = new PageGuard(() => this.#cdp, isGuarded, this.#onRefused);
+    const carrier = socket.takeOver();
+    this.#cdp = new CdpClient(carrier, this.#guard.listeners);
+    let hasEnded = false;
+    void carrier.ended.then(() => {
+      hasEnded = true;
+      if (!this.#isOver) onLost();
+    });
+    try {
+      await raceAbort(this.#limit(), signal);
+    } catch (error) {
+      this.cut();
+      if (hasEnded || signal.aborted || error instanceof InvalidOptionError) throw error;
+      throw impossible((error as Error).message);
+    }
+    return this;
+  }
+
+  async open(): Promise<void> {
+    // `begin` comes before the first command of a client.
+  }
+
+  async stop(): Promise<void> {
+    // The pages are guarded until they are closed.
+    this.#isOver = true;
+  }
+
+  cut(): void {
+    this.#isOver = true;
+    this.#socket?.cut('closed-by-us');
+  }
+
+  async #limit(): Promise<void> {
+    const cdp = this.#cdp;
+    // If this connection is lost, the pages end with it.
+    const context = { ...this.#proxy, disposeOnDetach: true };
+    const { browserContextId } = await cdp.send('Target.createBrowserContext', context);
+    this.#ownContext = browserContextId;
+    this.#contexts.add(browserContextId);
+    await Promise.all([this.#guard.begin(), this.#blankOthers()]);
+    const targetId = await cdp.openPage({ browserContextId });
+    await this.#prove(targetId, await this.#guard.ready(targetId));
+  }
+
+  /** The service may have opened a page before the lease. */
+  async #blankOthers(): Promise<void> {
+    const isOther = ({ type, url, browserContextId }: Target) =>
+      type === 'page' && !isBlank(url) && browserContextId !== this.#ownContext;
+    const others = (await this.#cdp.targets()).filter(isOther);
+    if (others.length > 0) this.#plan.onOwnContextUsed();
+    await Promise.all(
+      others.map(async ({ targetId }) =>
+        this.#cdp.send('Page.navigate', { url: 'about:blank' }, await this.#cdp.attach(targetId)),
+      ),
+    );
+  }
+
+  /** A service can ignore what it does not know: the browser must show that it has the limit. */
+  async #prove(frameId: string, session: string): Promise<void> {
+    const url = `http://${globalThis.crypto.randomUUID()}.invalid/`;
+    const options = { disableCache: true, includeCredentials: false };
+    const expression = 'typeof RTCPeerConnection';
+    const [{ resource }, { result }] = await Promise.all([
+      this.#cdp.send('Network.loadNetworkResource', { frameId, url, options }, session),
+      this.#cdp.send('Runtime.evaluate', { expression }, session),
+    ]);
+    if (!this.#allowed.test(url) && resource.netErrorName !== REFUSED)
+      throw impossible(`a request to an unknown host ended with ${resource.netErrorName ?? 'a response'}`);
+    if (result.value !== 'undefined') throw impossible('its pages have WebRTC');
+  }
+
+  readonly #onRefused = (url: string): void => {
+    if (/^(https?|wss?):/.test(url) && URL.canParse(url) && !this.#allowed.test(new URL(url).href))
+      this.#plan.onRefused(url);
+  };
+
+  /** The rules for all clients. */
+  readonly rules: MessageRules = {
+    isLimit: true,
+    refuse: (method) => {
+      const isRefused =
+        OUTSIDE.test(method) ||
+        INTO_PAGES.test(method) ||
+        (/^(Browser|Target)\./.test(method) && !KNOWN_COMMANDS.has(method));
+      return isRefused ? `${excerpt(method, 100)} is not available with allowedHosts.` : undefined;
+    },
+    commands: {
+      'Target.createBrowserContext': (_params, session) =>
+        // Pages must not outlast the connection that guards them.
+        this.#isOwn(session) ? undefined : { ...this.#proxy, disposeOnDetach: true },
+      'Target.createTarget': (params, session) => {
+        expectPage(params.url);
+        // No client sees the events of a hidden page.
+        return { ...this.#inContext(params, session), ...(params['hidden'] === true && { hidden: false }) };
+      },
+      'Target.disposeBrowserContext': ({ browserContextId }, session) => {
+        if (!this.#isOwn(session) && browserContextId === this.#ownContext) throw new Error(NO_CONTEXT);
+        return this.#inContext({ browserContextId }, session);
+      },
+      'Target.attachToTarget': (params, session) => this.#attach(params, session),
+      'Target.autoAttachRelated': (params, session) => this.#attach(params, session),
+      'Browser.setPermission': (params, session) => this.#inContext(params, session),
+      'Browser.grantPermissions': (params, session) => this.#inContext(params, session),
+      'Browser.resetPermissions': (params, session) => this.#inContext(params, session),
+      'Browser.setDownloadBehavior': (params, session) => this.#inContext(params, session),
+      'Browser.cancelDownload': (params, session) => this.#inContext(params, session),
+      'Storage.getCookies': (params, session) => this.#inContext(params, session),
+      'Storage.setCookies': (params, session) => this.#inContext(params, session),
+      'Storage.clearCookies': (params, session) => this.#inContext(params, session),
+      'Page.navigate': ({ url }) => expectPage(url),
+      // Nobody knows which of the scripts of several clients runs first.
+      'Page.addScriptToEvaluateOnNewDocument': ({ source, worldName }, session, cdp) => {
+        if (worldName !== undefined && worldName !== '') this.#prepareWorld(cdp, session, worldName);
+        return this.#isOwn(session) ? undefined : { source: `${NO_WEBRTC}${source}` };
+      },
+      'Page.removeScriptToEvaluateOnNewDocument': async ({ identifier }, session) => {
+        const ours = await Promise.all(this.#worlds.get(session)?.values() ?? []);
+        if (ours.includes(identifier)) throw new Error('Script not found');
+        return undefined;
+      },
+      'Page.createIsolatedWorld': ({ worldName }, session, cdp) =>
+        this.#prepareWorld(cdp, session, worldName),
+    },
+    results: {
+      'Target.createBrowserContext': ({ browserContextId }) => void this.#contexts.add(browserContextId),
+      'Target.createTarget': async ({ targetId }, session) => {
+        if (this.#isOwn(session)) return;
+        await this.#whenReady(targetId);
+        // Playwright expects this result after the event of the page, which waits, too.
+        await new Promise((resolve) => clock.setImmediate(resolve));
+      },
+      'Target.getBrowserContexts': ({ browserContextIds }, session) => {
+        if (this.#isOwn(session)) return undefined;
+        const seen = browserContextIds.filter((id) => this.#contexts.has(id) && id !== this.#ownContext);
+        return { browserContextIds: seen, defaultBrowserContextId: this.#ownContext };
+      },
+      'Target.getTargets': ({ targetInfos }, session) =>
+        this.#isOwn(session) ? undefined : { targetInfos: targetInfos.filter((one) => this.#isSeen(one)) },
+    },
+    events: {
+      'Target.attachedToTarget': ({ sessionId, targetInfo }, session) => {
+        if (this.#isOwn(session)) return void this.#ownSessions.add(sessionId);
+        if (targetInfo.type === 'browser') this.#browserSessions.add(sessionId);
+        if (!this.#isSeen(targetInfo)) return false;
+        if (!/^(page|iframe)$/.test(targetInfo.type)) return undefined;
+        return this.#guard.ready(targetInfo.targetId).then(() => undefined);
+      },
+      'Target.targetCreated': ({ targetInfo }, session) =>
+        this.#isOwn(session) || this.#isSeen(targetInfo) ? undefined : false,
+      'Target.targetInfoChanged': ({ targetInfo }, session) =>
+        this.#isOwn(session) || this.#isSeen(targetInfo) ? undefined : false,
+    },
+  };
+
+  #isOwn(session: string | undefined): boolean {
+    return session !== undefined && this.#ownSessions.has(session);
+  }
+
+  #isSeen({ type, browserContextId = '' }: Target): boolean {
+    return type === 'browser' || this.#contexts.has(browserContextId);
+  }
+
+  /** Returns the context of a command that means the browser's own one. A page means its own. */
+  #inContext(
+    { browserContextId: id }: { browserContextId?: string | undefined },
+    session: string | undefined,
+  ): { browserContextId: string } | undefined {
+    if (this.#isOwn(session)) return undefined;
+    if (id !== undefined && !this.#contexts.has(id)) throw new Error(NO_CONTEXT);
+    const isOfBrowser = session === undefined || this.#browserSessions.has(session);
+    return id === undefined && isOfBrowser ? { browserContextId: this.#ownContext! } : undefined;
+  }
+
+  /** The browser creates the world of a name and session with the scripts of that world, here and in later documents. */
+  #prepareWorld(cdp: CdpClient, session: string | undefined, given = ''): { worldName: string } {
+    const worldName = given === '' ? globalThis.crypto.randomUUID() : given;
+    const worlds = this.#worlds.get(session) ?? new Map<string, Promise<string | undefined>>();
+    if (this.#isOwn(session) || worlds.has(worldName)) return { worldName };
+    const script = { source: NO_WEBRTC, worldName, runImmediately: true };
+    cdp.send('Page.enable', {}, session).catch(() => {});
+    const added = cdp.send('Page.addScriptToEvaluateOnNewDocument', script, session).then(
+      ({ identifier }) => identifier,
+      () => undefined,
+    );
+    this.#worlds.set(session, worlds.set(worldName, added));
+    return { worldName };
+  }
+
+  async #attach({ targetId }: { targetId: string }, session: string | undefined): Promise<undefined> {
+    if (!this.#isOwn(session)) await this.#whenReady(targetId);
+    return undefined;
+  }
+
+  /** Waits until no script of a page can run without the guard. */
+  async #whenReady(targetId: string): Promise<void> {
+    const { targetInfo } = await this.#cdp.send('Target.getTargetInfo', { targetId });
+    if (!this.#isSeen(targetInfo)) throw new Error('No target with given id found');
+    if (/^(page|iframe)$/.test(targetInfo.type)) await this.#guard.ready(targetId);
+  }
+}
+
+const NO_CONTEXT = 'Failed to find browser context with this id';
+
+/** @throws If a page of the browser, or of another program, would be opened. */
+function expectPage(url: string): undefined {
+  const parsed = URL.canParse(url) ? new URL(url).href : url.trim();
+  if (parsed === '' || PAGES.test(parsed.replace(/^view-source:/, ''))) return undefined;
+  throw new Error(`${excerpt(url, 200)} can not be opened with allowedHosts.`);
+}
+
+function impossible(why: string): InvalidOptionError {
+  const message = `allowedHosts can not be set on this browser: ${excerpt(why, 500)}. Remove the option, or use a browser that has contexts with proxies of their own.`;
+  return new InvalidOptionError('allowedHosts', message);
+}

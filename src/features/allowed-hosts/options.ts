@@ -1,0 +1,79 @@
+import { InvalidOptionError } from '../../shared/errors.js';
+import { isRecord } from '../../shared/json.js';
+import { checked, checksOf, optional, type Checked } from '../../shared/options.js';
+import { faultInAllowedHosts } from './bypass-list.js';
+
+/** Which hosts the browser may reach. */
+export interface AllowedHostsOption {
+  /**
+   * The only hosts from which the leased browser may load, in the syntax of `exposeNetwork`: `'example.com,*.example.com'`. Requests to
+   * other hosts fail in the page. The lease works in contexts of its own, also with `context: 'default'`. Needs a CDP URL of the
+   * session. Default: all hosts.
+   */
+  allowedHosts?: string | undefined;
+}
+
+export const allowedHostsChecks = checksOf<AllowedHostsOption>()({
+  allowedHosts: optional(checked<string>(faultInAllowedHosts)),
+});
+
+export type AllowedHostsSettings = Checked<typeof allowedHostsChecks>;
+
+/** A host that the browser did not load from. */
+export interface RefusedHost {
+  /** With its port, if the URL has one. */
+  readonly host: string;
+  /** Number of requests that the browser reported as failed. */
+  readonly count: number;
+}
+
+/** Its part of the result. */
+export interface AllowedHostsResult {
+  /** The hosts that pages requested and that `allowedHosts` does not name, as far as the browser reported them. */
+  refusedHosts: readonly RefusedHost[];
+}
+
+/** Its events. */
+export interface AllowedHostsSteps {
+  /** A page requested a host that `allowedHosts` does not name. Emitted once for each host. */
+  'request-refused': { sessionId: string; host: string };
+}
+
+interface Given extends AllowedHostsSettings {
+  readonly protocol: string;
+  readonly contextOptions?: object | undefined;
+}
+
+/** Refuses what would leave the browser without the limit. */
+export function verifyAllowedHosts({ allowedHosts, protocol }: Given): void {
+  if (allowedHosts !== undefined && protocol === 'bidi')
+    throw new InvalidOptionError('allowedHosts', NO_BIDI);
+}
+
+/** Refuses a proxy in the options of a context. Those of a function are checked for each task. */
+export function limitContextOptions({ allowedHosts, contextOptions }: Given): object | undefined {
+  if (allowedHosts === undefined) return contextOptions;
+  if (typeof contextOptions !== 'function') {
+    refuseProxy(contextOptions);
+    return contextOptions;
+  }
+  const optionsOf = contextOptions as (...input: unknown[]) => unknown;
+  return (...input: unknown[]) => {
+    const options = optionsOf(...input);
+    refuseProxy(options);
+    return options;
+  };
+}
+
+export const NO_BIDI =
+  "allowedHosts can't limit a browser over WebDriver BiDi, which has no contexts with hosts of their own. Use protocol 'cdp'.";
+
+/** The names of Playwright and of Puppeteer. */
+const PROXIES = ['proxy', 'proxyServer', 'proxyBypassList'];
+
+function refuseProxy(contextOptions: unknown): void {
+  const name = isRecord(contextOptions) && PROXIES.find((one) => contextOptions[one] !== undefined);
+  if (!name) return;
+  const message = `contextOptions.${name} and allowedHosts exclude each other: Chromium limits the hosts of a context by its proxy. Remove one of them.`;
+  throw new InvalidOptionError(`contextOptions.${name}`, message);
+}

@@ -1,0 +1,104 @@
+import type { CdpClient, EventListeners } from '../../connect/cdp-client.js';
+import type { EventParams } from '../../connect/message.js';
+import { raceTimeout } from '../../shared/abort.js';
+
+/** Time in ms for a page to be prepared. */
+const PREPARATION_TIMEOUT = 10_000;
+/** WebRTC sends UDP packets past every proxy. */
+export const NO_WEBRTC = 'delete globalThis.RTCPeerConnection; delete globalThis.webkitRTCPeerConnection;';
+/** How Chromium reports a request to a host that is not allowed. */
+export const REFUSED = 'net::ERR_PROXY_CONNECTION_FAILED';
+
+/** Pages and frames of other sites, but not workers, which have no WebRTC. */
+const WITH_WEBRTC = [{ type: 'page' }, { type: 'iframe' }];
+
+type Target = EventParams<'Target.attachedToTarget'>['targetInfo'];
+
+interface Prepared {
+  readonly session: Promise<string>;
+  readonly done: (session: string) => void;
+}
+
+/** Takes WebRTC from all pages before their first script, and reports the requests that failed because of the limit. */
+export class PageGuard {
+  readonly #cdp: () => CdpClient;
+  readonly #isGuarded: (target: Target) => boolean;
+  readonly #onRefused: (url: string) => void;
+  /** By the id of the target. */
+  readonly #prepared = new Map<string, Prepared>();
+  readonly #targets = new Map<string, string>();
+
+  /** @param isGuarded False for pages that are not of the lease. */
+  constructor(
+    cdp: () => CdpClient,
+    isGuarded: (target: Target) => boolean,
+    onRefused: (url: string) => void,
+  ) {
+    this.#cdp = cdp;
+    this.#isGuarded = isGuarded;
+    this.#onRefused = onRefused;
+  }
+
+  readonly listeners: EventListeners = {
+    'Target.attachedToTarget': (params) => void this.#prepare(params).catch(() => {}),
+    'Target.detachedFromTarget': ({ sessionId = '' }) => {
+      this.#prepared.delete(this.#targets.get(sessionId) ?? '');
+      this.#targets.delete(sessionId);
+    },
+    'Log.entryAdded': ({ entry: { text, url } }) => {
+      if (!text.includes(REFUSED)) return;
+      // That of a WebSocket is only in the text.
+      const refused = /'(wss?:[^']*)'/.exec(text)?.[1] ?? url;
+      if (refused !== undefined) this.#onRefused(refused);
+    },
+    'Page.frameNavigated': ({ frame: { unreachableUrl } }) => {
+      if (unreachableUrl !== undefined) this.#onRefused(unreachableUrl);
+    },
+  };
+
+  /** Begins with all pages that are open, and those to come. */
+  async begin(): Promise<void> {
+    await this.#attach(undefined);
+  }
+
+  /** Waits until a page is prepared. Resolves to the session of the guard. */
+  async ready(targetId: string): Promise<string> {
+    const late = () => new Error('The page could not be prepared in time.');
+    return raceTimeout(PREPARATION_TIMEOUT, () => this.#preparedOf(targetId).session, late);
+  }
+
+  async #attach(sessionId: string | undefined): Promise<void> {
+    const how = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter: WITH_WEBRTC };
+    await this.#cdp().send('Target.setAutoAttach', how, sessionId);
+  }
+
+  async #prepare({ sessionId, targetInfo }: EventParams<'Target.attachedToTarget'>): Promise<void> {
+    const { targetId } = targetInfo;
+    const send = (method: string, params?: object) => this.#cdp().send(method, params, sessionId);
+    this.#targets.set(sessionId, targetId);
+    const pending: Promise<unknown>[] = [];
+    if (this.#isGuarded(targetInfo)) {
+      pending.push(
+        // Without it, the script would run only now.
+        send('Page.enable'),
+        send('Page.addScriptToEvaluateOnNewDocument', { source: NO_WEBRTC, runImmediately: true }),
+        send('Log.enable'),
+        this.#attach(sessionId),
+      );
+    }
+    // Commands are handled in their order.
+    pending.push(send('Runtime.runIfWaitingForDebugger'));
+    await Promise.all(pending);
+    this.#preparedOf(targetId).done(sessionId);
+  }
+
+  #preparedOf(targetId: string): Prepared {
+    const known = this.#prepared.get(targetId);
+    if (known) return known;
+    let done = (_session: string) => {};
+    const session = new Promise<string>((resolve) => (done = resolve));
+    const prepared = { session, done };
+    this.#prepared.set(targetId, prepared);
+    return prepared;
+  }
+}
