@@ -119,7 +119,7 @@ export class MessageFilter implements SocketTap {
     if (!isLimited && !this.#isWanted(method)) return data;
     const command = readMessage(data);
     const refusal = this.#refusalOf(command.method);
-    if (refusal !== undefined) return void this.#refuse(command, refusal);
+    if (refusal !== undefined) return this.#refuse(command, refusal);
     const isWanted = this.#isWanted(command.method);
     // The browser may read other fields of a message that names them twice.
     if (!isWanted) return isLimited ? JSON.stringify(command) : data;
@@ -131,7 +131,7 @@ export class MessageFilter implements SocketTap {
       changed = this.#change(name, command);
     } catch (error) {
       if (error instanceof MisfitError) throw error;
-      return void this.#refuse(command, (error as Error).message);
+      return this.#refuse(command, (error as Error).message);
     }
     if (changed instanceof Promise) return void this.#sendLater(command, changed);
     if (changed === undefined) return isLimited ? JSON.stringify(command) : data;
@@ -203,7 +203,7 @@ export class MessageFilter implements SocketTap {
     }
   }
 
-  #refuse({ id, method, sessionId }: Message, message: string): void {
+  #refuse({ id, method, sessionId }: Message, message: string): undefined {
     // The methods of WebDriver BiDi begin with a small letter.
     const isCdp = /^[A-Z]/.test(method ?? '');
     const answer = isCdp

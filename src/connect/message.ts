@@ -289,8 +289,8 @@ const RESULTS = {
   'script.evaluate': v.object({ result: may(v.object({ value: may(v.unknown()) })) }),
 };
 
-const ofContext = v.looseObject({ browserContextId: may(text) });
-const ofTarget = v.looseObject({ targetId: text });
+const inBrowserContext = v.looseObject({ browserContextId: may(text) });
+const toTarget = v.looseObject({ targetId: text });
 
 /** The commands of a library, or of a client of a loopback address, that this library reads. */
 const COMMANDS = {
@@ -299,16 +299,16 @@ const COMMANDS = {
     proxyBypassList: may(text),
   }),
   'Target.createTarget': v.looseObject({ url: text, browserContextId: may(text) }),
-  'Target.disposeBrowserContext': ofContext,
-  'Target.attachToTarget': ofTarget,
-  'Target.autoAttachRelated': ofTarget,
-  'Browser.setPermission': ofContext,
-  'Browser.grantPermissions': ofContext,
-  'Browser.resetPermissions': ofContext,
-  'Browser.cancelDownload': ofContext,
-  'Storage.getCookies': ofContext,
-  'Storage.setCookies': ofContext,
-  'Storage.clearCookies': ofContext,
+  'Target.disposeBrowserContext': inBrowserContext,
+  'Target.attachToTarget': toTarget,
+  'Target.autoAttachRelated': toTarget,
+  'Browser.setPermission': inBrowserContext,
+  'Browser.grantPermissions': inBrowserContext,
+  'Browser.resetPermissions': inBrowserContext,
+  'Browser.cancelDownload': inBrowserContext,
+  'Storage.getCookies': inBrowserContext,
+  'Storage.setCookies': inBrowserContext,
+  'Storage.clearCookies': inBrowserContext,
   'Page.navigate': v.looseObject({ url: text }),
   'Page.createIsolatedWorld': v.looseObject({ worldName: may(text) }),
   'Page.addScriptToEvaluateOnNewDocument': v.looseObject({ source: text, worldName: may(text) }),

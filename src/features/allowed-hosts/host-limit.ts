@@ -15,35 +15,15 @@ import { NO_WEBRTC, PageGuard, REFUSED } from './page-guard.js';
 /** A proxy at which nothing listens: only root can open this port. */
 const DEAD_PROXY = 'http://127.0.0.1:1';
 
-/** The commands of the browser and of its targets that no client needs to reach a host past its context. */
-const KNOWN_COMMANDS = new Set(
-  [
-    ...['getVersion', 'getHistograms', 'getHistogram', 'getBrowserCommandLine', 'close', 'addMockCamera'],
-    ...['getWindowBounds', 'getWindowForTarget', 'setWindowBounds', 'setContentsSize', 'setDockTile'],
-    ...['setPermission', 'grantPermissions', 'resetPermissions', 'setDownloadBehavior', 'cancelDownload'],
-    ...['getGlobalPrivacyControl', 'setGlobalPrivacyControl'],
-  ]
-    .map((name) => `Browser.${name}`)
-    .concat(
-      [
-        ...[
-          'activateTarget',
-          'attachToTarget',
-          'attachToBrowserTarget',
-          'closeTarget',
-          'createBrowserContext',
-        ],
-        ...[
-          'getBrowserContexts',
-          'createTarget',
-          'detachFromTarget',
-          'disposeBrowserContext',
-          'getTargetInfo',
-        ],
-        ...['getTargets', 'setAutoAttach', 'autoAttachRelated', 'setDiscoverTargets'],
-      ].map((name) => `Target.${name}`),
-    ),
-);
+/** The commands of the browser and of its targets that can not lead past a context. */
+const KNOWN_COMMANDS = [
+  /^Browser\.(getVersion|getHistograms?|getBrowserCommandLine|close|addMockCamera|[gs]etGlobalPrivacyControl)$/,
+  /^Browser\.([gs]etWindowBounds|getWindowForTarget|setContentsSize|setDockTile|setPermission|grantPermissions)$/,
+  /^Browser\.(resetPermissions|setDownloadBehavior|cancelDownload)$/,
+  /^Target\.(activateTarget|attachTo(Browser)?Target|closeTarget|createBrowserContext|getBrowserContexts)$/,
+  /^Target\.(createTarget|detachFromTarget|disposeBrowserContext|getTargetInfo|getTargets|setAutoAttach)$/,
+  /^Target\.(autoAttachRelated|setDiscoverTargets)$/,
+];
 /** Domains that load, listen or search for devices outside of all contexts. */
 const OUTSIDE = /^(Cast|Extensions|PWA|Tethering)\./;
 
@@ -187,7 +167,7 @@ export class HostLimit implements ConnectExtension {
       const isRefused =
         OUTSIDE.test(method) ||
         INTO_PAGES.test(method) ||
-        (/^(Browser|Target)\./.test(method) && !KNOWN_COMMANDS.has(method));
+        (/^(Browser|Target)\./.test(method) && !KNOWN_COMMANDS.some((known) => known.test(method)));
       return isRefused ? `${excerpt(method, 100)} is not available with allowedHosts.` : undefined;
     },
     commands: {
@@ -220,7 +200,8 @@ export class HostLimit implements ConnectExtension {
         return this.#isOwn(session) ? undefined : { source: `${NO_WEBRTC}${source}` };
       },
       'Page.removeScriptToEvaluateOnNewDocument': async ({ identifier }, session) => {
-        const ours = await Promise.all(this.#worlds.get(session)?.values() ?? []);
+        const worlds = this.#worlds.get(session) ?? new Map<string, Promise<string | undefined>>();
+        const ours = await Promise.all(worlds.values());
         if (ours.includes(identifier)) throw new Error('Script not found');
         return undefined;
       },

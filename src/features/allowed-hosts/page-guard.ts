@@ -4,8 +4,30 @@ import { raceTimeout } from '../../shared/abort.js';
 
 /** Time in ms for a page to be prepared. */
 const PREPARATION_TIMEOUT = 10_000;
-/** WebRTC sends UDP packets past every proxy. */
+/** Takes WebRTC, which sends UDP packets past every proxy, from a JavaScript world. */
 export const NO_WEBRTC = 'delete globalThis.RTCPeerConnection; delete globalThis.webkitRTCPeerConnection;';
+/**
+ * The same for a page and its pop-ups. While a pop-up waits for the guard, the resumption of another page of its process can let the
+ * opener go on before.
+ */
+const NO_WEBRTC_IN_PAGES = `(() => {
+  const strip = (world) => {
+    try {
+      delete world.RTCPeerConnection;
+      delete world.webkitRTCPeerConnection;
+    } catch {}
+  };
+  const { apply } = Reflect;
+  const { open: original } = window;
+  strip(window);
+  window.open = {
+    open(url = '', target = '', features = '') {
+      const opened = apply(original, this ?? window, arguments);
+      strip(opened);
+      return opened;
+    },
+  }.open;
+})();`;
 /** How Chromium reports a request to a host that is not allowed. */
 export const REFUSED = 'net::ERR_PROXY_CONNECTION_FAILED';
 
@@ -81,7 +103,7 @@ export class PageGuard {
       pending.push(
         // Without it, the script would run only now.
         send('Page.enable'),
-        send('Page.addScriptToEvaluateOnNewDocument', { source: NO_WEBRTC, runImmediately: true }),
+        send('Page.addScriptToEvaluateOnNewDocument', { source: NO_WEBRTC_IN_PAGES, runImmediately: true }),
         send('Log.enable'),
         this.#attach(sessionId),
       );
