@@ -62,11 +62,11 @@ async function run<Handles, Value, Session extends object>(
 ): Promise<Run<Value, Session>> {
   const { openLease } = await loadLease();
   const lease = await openLease(plan);
-  let work: Awaited<ReturnType<typeof lease.begin>> | undefined;
+  let work: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   let value: Value;
   try {
-    work = await lease.begin({ kind: 'run', handles: lease.handles, scope: 'browser' });
-    value = await lease.call(fn);
+    work = await lease.beginWork({ kind: 'run', handles: lease.handles, scope: 'browser' });
+    value = await lease.runCallback(fn);
   } catch (error) {
     await lease.end({ status: 'failed', error, work });
     reportUncaughtRuns();

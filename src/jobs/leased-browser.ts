@@ -42,7 +42,7 @@ interface Attempt<Value> {
 }
 
 /** The work of one attempt, for the features of a lease. */
-type Collecting = Awaited<ReturnType<PooledLease<object>['begin']>>;
+type Collecting = Awaited<ReturnType<PooledLease<object>['beginWork']>>;
 
 /**
  * A leased browser with its page slots. A slot runs one task after another; the slots of a browser run at the same time.
@@ -174,7 +174,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   #beginCollecting({ handles }: Workspace<Handles>): Promise<Collecting> {
     const { isolation, pagesPerLease } = this.#plan.settings;
     const scope = isolation === 'none' ? 'page' : 'context';
-    return this.#lease.begin({
+    return this.#lease.beginWork({
       kind: 'task',
       handles: handles as object,
       scope,
@@ -226,7 +226,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
         abort.dispose();
       }
     };
-    const [result] = await Promise.allSettled([this.#lease.call(call, { index })]);
+    const [result] = await Promise.allSettled([this.#lease.runCallback(call, { index })]);
     return { result, hasTimedOut };
   }
 

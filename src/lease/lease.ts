@@ -63,7 +63,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     plan: LeasePlan<Handles, Session, Features>,
   ): Promise<Lease<Handles, Session, Features>> {
     const lease = new Lease(plan);
-    await lease.#begin();
+    await lease.#acquire();
     lease.#endWithPool();
     const part = lease.#link && { connection: lease.#link.connection, handles: lease.handles };
     try {
@@ -105,7 +105,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     this.#hooks = new Hooks(features, this.#call.context);
   }
 
-  async #begin(): Promise<void> {
+  async #acquire(): Promise<void> {
     const { pools, connector, settings } = this.#plan;
     const call = this.#call.context;
     try {
@@ -181,7 +181,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
    *
    * @param task The index of the task, if one lease runs many.
    */
-  async call<Value>(
+  async runCallback<Value>(
     fn: Callback<Handles & HandlesOf<Features>, Value, Session>,
     task?: { index: number },
   ): Promise<Value> {
@@ -217,7 +217,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   }
 
   /** Begins a run, a task or a test, for the features. The caller must end it. @param own Options of this part alone. */
-  begin(part: WorkPart, own?: OwnOf<Features> & object): Promise<RunningWork<WorkResult<Features>>> {
+  beginWork(part: WorkPart, own?: OwnOf<Features> & object): Promise<RunningWork<WorkResult<Features>>> {
     return this.#hooks.begin({ ...part, lease: this.context, connection: this.link.connection }, own);
   }
 

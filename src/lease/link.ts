@@ -4,7 +4,7 @@ import { loadConnect } from '../connect/load-connect.js';
 import type { ConnectAddition } from '../connect/extension.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
-import { requestFactsOf } from '../services/browser-service.js';
+import { requestFactsOf, type Grant } from '../services/browser-service.js';
 import { meaningOf } from '../net/status.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
@@ -52,14 +52,12 @@ export async function prepareConnect(pool: BrowserPool<object>, connector: Conne
  */
 export class Link<Handles> {
   readonly #lease: LeaseContext<LeaseStep>;
-  readonly #plan: LinkPlan<Handles>;
+  readonly #connect: Connect<Handles>;
   /** Aborts with the lease: no connection is opened after its end. */
-  #abort!: LinkedAbort;
-  /** The events that were dropped, and reported. */
-  readonly #misfits = new Set<string>();
-  #connection!: OpenConnection<Handles>;
+  readonly #abort: LinkedAbort;
+  #connection: OpenConnection<Handles>;
   /** Aborts when the present connection ends, or with the lease. */
-  #current!: LinkedAbort;
+  #current: LinkedAbort;
   #renewing: Promise<void> | undefined;
   /** Warns before the service ends a session without a connection. */
   #expiry: NodeJS.Timeout | undefined;
@@ -69,22 +67,25 @@ export class Link<Handles> {
     lease: LeaseContext<LeaseStep>,
     plan: LinkPlan<Handles>,
   ): Promise<Link<Handles>> {
-    const link = new Link(lease, plan);
-    const connection = await link.#connect(lease.signal);
+    const connect = connectionsOf(lease, plan);
+    const connection = await connect(lease.signal);
     const taken = plan.addedNames.find((name) => Object.hasOwn(connection.handles as object, name));
-    if (taken !== undefined) {
-      connection.cut();
-      const message = `The connector ${plan.connector.library} has a handle ${taken}, which is a name of this library. Rename the handle.`;
-      throw new InvalidOptionError('connector', message);
-    }
-    link.#abort = new LinkedAbort(lease.signal);
-    link.#setConnection(connection);
-    return link;
+    if (taken === undefined) return new Link(lease, connect, connection);
+    connection.cut();
+    const message = `The connector ${plan.connector.library} has a handle ${taken}, which is a name of this library. Rename the handle.`;
+    throw new InvalidOptionError('connector', message);
   }
 
-  private constructor(lease: LeaseContext<LeaseStep>, plan: LinkPlan<Handles>) {
+  private constructor(
+    lease: LeaseContext<LeaseStep>,
+    connect: Connect<Handles>,
+    connection: OpenConnection<Handles>,
+  ) {
     this.#lease = lease;
-    this.#plan = plan;
+    this.#connect = connect;
+    this.#abort = new LinkedAbort(lease.signal);
+    this.#connection = connection;
+    this.#current = this.#watch(connection);
   }
 
   /** The present connection, or the last one. */
@@ -148,13 +149,12 @@ export class Link<Handles> {
     );
   }
 
-  #setConnection(connection: OpenConnection<Handles>): void {
-    this.#connection = connection;
-    this.#current = new LinkedAbort(this.#lease.signal);
+  #watch(connection: OpenConnection<Handles>): LinkedAbort {
     clock.clearTimeout(this.#expiry);
     void connection.ended.then((end) => {
       if (connection === this.#connection && end !== 'closed-by-us') this.#onEnded(end);
     });
+    return new LinkedAbort(this.#lease.signal);
   }
 
   #onEnded(reason: LossReason): void {
@@ -184,7 +184,8 @@ export class Link<Handles> {
     const connection = await this.#reconnect(pageUrl);
     if (signal.aborted) connection.cut();
     signal.throwIfAborted();
-    this.#setConnection(connection);
+    this.#connection = connection;
+    this.#current = this.#watch(connection);
     emit({ type: 'reconnected', sessionId });
   }
 
@@ -208,48 +209,6 @@ export class Link<Handles> {
         await delay(pause, signal);
       }
     }
-  }
-
-  #connect(
-    signal: AbortSignal,
-    pageUrl?: string,
-    grant = this.#lease.grant,
-  ): Promise<OpenConnection<Handles>> {
-    const { settings, emit, pool, sessionId, onOwnContextUsed } = this.#lease;
-    const { connector, additions } = this.#plan;
-    return this.#lease.time('connect', async () => {
-      emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
-      try {
-        const { host, trust } = clientOf(pool);
-        const plan = {
-          settings,
-          trust,
-          spare: (await host.open()).spare,
-          pageUrl,
-          signal,
-          additions: additions(),
-          onMisfit: (name: string) => this.#noteMisfit(name),
-          onOwnContextUsed,
-          onPagesClosed: (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls }),
-        };
-        const { connectSession } = await loadConnect();
-        const connection = await connectSession(connector, grant, plan);
-        emit({ type: 'connected', sessionId });
-        return connection;
-      } catch (error) {
-        emit({ type: 'connect-failed', sessionId, error: error as Error });
-        throw error;
-      }
-    });
-  }
-
-  /** Reports each kind of event once. */
-  #noteMisfit(name: string): void {
-    if (this.#misfits.has(name)) return;
-    this.#misfits.add(name);
-    const { addError, sessionId } = this.#lease;
-    const message = `The browser sent an event ${name} that can not be read. It was dropped.`;
-    addError(new ConnectError(message, { sessionId }));
   }
 
   #warnBeforeExpiry(): void {
@@ -281,6 +240,54 @@ export class Link<Handles> {
   get #facts() {
     return { pool: this.#lease.pool.idOrName, sessionId: this.#lease.sessionId };
   }
+}
+
+type Connect<Handles> = (
+  signal: AbortSignal,
+  pageUrl?: string,
+  grant?: Grant,
+) => Promise<OpenConnection<Handles>>;
+
+/** Returns the function that opens each connection of a lease. */
+function connectionsOf<Handles>(
+  lease: LeaseContext<LeaseStep>,
+  { connector, additions }: LinkPlan<Handles>,
+): Connect<Handles> {
+  const { settings, emit, pool, sessionId, onOwnContextUsed, addError } = lease;
+  const misfits = new Set<string>();
+  /** Reports each kind of event once. */
+  const onMisfit = (name: string) => {
+    if (misfits.has(name)) return;
+    misfits.add(name);
+    const message = `The browser sent an event ${name} that can not be read. It was dropped.`;
+    addError(new ConnectError(message, { sessionId }));
+  };
+  const onPagesClosed = (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls });
+  const connect: Connect<Handles> = async (signal, pageUrl, grant = lease.grant) => {
+    emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
+    try {
+      const { host, trust } = clientOf(pool);
+      const { spare } = await host.open();
+      const { connectSession } = await loadConnect();
+      const connection = await connectSession(connector, grant, {
+        settings,
+        trust,
+        spare,
+        pageUrl,
+        signal,
+        additions: additions(),
+        onMisfit,
+        onOwnContextUsed,
+        onPagesClosed,
+      });
+      emit({ type: 'connected', sessionId });
+      return connection;
+    } catch (error) {
+      emit({ type: 'connect-failed', sessionId, error: error as Error });
+      throw error;
+    }
+  };
+  return (...how) => lease.time('connect', () => connect(...how));
 }
 
 const LOSSES: Readonly<Record<LossReason, string>> = {

@@ -4,6 +4,25 @@ import { backoff, clock, delay, type Backoff } from '../shared/clock.js';
 /** Longest pause between two requests to a full service, in ms. A random part keeps processes apart. */
 const longestPause = () => 1000 * (1 + Math.random());
 
+/** The requests of one call to a service that may be full. */
+export interface Turn {
+  /** Waits until this call may send its next request. Rejects with the reason of the signal. */
+  begin(retry: Backoff, signal: AbortSignal): Promise<void>;
+  /** The service refused, because it is full. @param retryAfter Milliseconds that it asked to wait. */
+  refused(retryAfter?: number): void;
+  /** The call has a browser. */
+  served(): void;
+  /** The call gives up, or has been served. */
+  end(): void;
+}
+
+interface Caller {
+  /** The order in which the calls began. */
+  readonly number: number;
+  /** Lets the caller send. */
+  call: () => void;
+}
+
 /**
  * Paces the requests of this process to a service that refuses at once while it has no browser. After a refusal one caller
  * sends requests, the one that has waited longest, with a backoff; the others wait for it. The second browser in a row that the
@@ -18,14 +37,20 @@ export class Pacer {
   /** Browsers that the service leased since its last refusal. */
   #leased = 0;
   #count = 0;
-  readonly #senders = new Set<Turn>();
-  readonly #waiting = new Set<Turn>();
+  readonly #senders = new Set<Caller>();
+  readonly #waiting = new Set<Caller>();
   readonly #wakes = new Set<() => void>();
   #wasReleased = false;
 
   /** The turn of one call: from its first request until it has a browser, or gives up. */
   turn(): Turn {
-    return new Turn(this, ++this.#count);
+    const caller: Caller = { number: ++this.#count, call: () => {} };
+    return {
+      begin: (retry, signal) => this.#begin(caller, retry, signal),
+      refused: (retryAfter) => this.#refuse(caller, retryAfter),
+      served: () => this.#end(caller, true),
+      end: () => this.#end(caller, false),
+    };
   }
 
   /** A browser was released: the sender need not wait longer, and its backoff begins again. */
@@ -38,14 +63,13 @@ export class Pacer {
     else this.#wasReleased = this.#senders.size > 0;
   }
 
-  /** @internal Waits until a caller may send a request. */
-  async begin(turn: Turn, retry: Backoff, signal: AbortSignal): Promise<void> {
-    if (!this.#senders.has(turn)) {
+  async #begin(caller: Caller, retry: Backoff, signal: AbortSignal): Promise<void> {
+    if (!this.#senders.has(caller)) {
       if (this.#refusals === 0 && this.#waiting.size === 0) return;
-      this.#waiting.add(turn);
-      const called = new Promise<void>((resolve) => (turn.call = resolve));
+      this.#waiting.add(caller);
+      const called = new Promise<void>((resolve) => (caller.call = resolve));
       this.#admit();
-      await raceAbort(called, signal).finally(() => this.#waiting.delete(turn));
+      await raceAbort(called, signal).finally(() => this.#waiting.delete(caller));
     }
     if (this.#refusals === 0) return;
     const pause = this.#retryAfter ?? Math.min(backoff(retry, this.#refusals), longestPause());
@@ -57,22 +81,20 @@ export class Pacer {
     if (left > 0) await delay(left, signal, wake);
   }
 
-  /** @internal The service refused the request of a caller, and asked to wait. */
-  refuse(turn: Turn, retryAfter: number | undefined): void {
+  #refuse(caller: Caller, retryAfter: number | undefined): void {
     // Requests that were sent before the service was full say nothing new.
-    if (this.#refusals > 0 && !this.#senders.has(turn)) return;
+    if (this.#refusals > 0 && !this.#senders.has(caller)) return;
     this.#refusals++;
     this.#refusedAt = this.#wasReleased ? Number.NEGATIVE_INFINITY : clock.now();
     this.#wasReleased = false;
     this.#retryAfter = retryAfter;
     this.#leased = 0;
-    if (this.#senders.size > 1) this.#senders.delete(turn);
+    if (this.#senders.size > 1) this.#senders.delete(caller);
   }
 
-  /** @internal A caller has a browser, or gives up. */
-  end(turn: Turn, isServed: boolean): void {
-    this.#waiting.delete(turn);
-    const wasSender = this.#senders.delete(turn);
+  #end(caller: Caller, isServed: boolean): void {
+    this.#waiting.delete(caller);
+    const wasSender = this.#senders.delete(caller);
     if (wasSender && isServed) {
       this.#refusals = 0;
       this.#leased++;
@@ -89,39 +111,5 @@ export class Pacer {
       this.#senders.add(next);
       next.call();
     }
-  }
-}
-
-/** The requests of one call to a service that may be full. */
-export class Turn {
-  readonly #pacer: Pacer;
-  /** The order in which the calls began. */
-  readonly number: number;
-  /** @internal Lets the caller send. */
-  call: () => void = () => {};
-
-  constructor(pacer: Pacer, number: number) {
-    this.#pacer = pacer;
-    this.number = number;
-  }
-
-  /** Waits until this call may send its next request. Rejects with the reason of the signal. */
-  begin(retry: Backoff, signal: AbortSignal): Promise<void> {
-    return this.#pacer.begin(this, retry, signal);
-  }
-
-  /** The service refused, because it is full. @param retryAfter Milliseconds that it asked to wait. */
-  refused(retryAfter?: number): void {
-    this.#pacer.refuse(this, retryAfter);
-  }
-
-  /** The call has a browser. */
-  served(): void {
-    this.#pacer.end(this, true);
-  }
-
-  /** The call gives up, or has been served. */
-  end(): void {
-    this.#pacer.end(this, false);
   }
 }

@@ -32,10 +32,10 @@ async function runWith(
 ) {
   const features = { mine: { name: 'mine', timeout: 50, ...feature } };
   const lease = await Lease.open(planOf(played, features));
-  let work: Awaited<ReturnType<typeof lease.begin>> | undefined;
+  let work: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   try {
-    work = await lease.begin({ kind: 'run', handles: {}, scope: 'browser' });
-    await lease.call(fn);
+    work = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
+    await lease.runCallback(fn);
     return await lease.end({ status: 'ok', work });
   } catch (error) {
     await lease.end({ status: 'failed', error, work });
@@ -88,7 +88,7 @@ it('what other features began is ended without a result if one cannot begin', as
   };
   const features = { one: { name: 'one', begin }, two: { name: 'two', begin: throws } };
   const lease = await Lease.open(planOf(played, features));
-  const beginning = lease.begin({ kind: 'task', handles: {}, scope: 'page' });
+  const beginning = lease.beginWork({ kind: 'task', handles: {}, scope: 'page' });
   await expect(beginning).rejects.toThrow('mine');
   expect(ends).toEqual([undefined]);
   await lease.end({ status: 'ok' });
@@ -129,8 +129,8 @@ it('after a timeout, the connection stays open until the work has ended, and no 
   };
   const lease = await Lease.open(planOf(played, { mine }, { timeout: 20 }));
   void played.requests[0]!.socket.ended.then(() => (isCut = true));
-  const work = await lease.begin({ kind: 'run', handles: {}, scope: 'browser' });
-  const error: unknown = await lease.call(never).catch((thrown: unknown) => thrown);
+  const work = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
+  const error: unknown = await lease.runCallback(never).catch((thrown: unknown) => thrown);
   await lease.end({ status: 'failed', error, work });
   expect(seen).toEqual(['end of the work: open', 'stop: cut']);
 });
@@ -164,14 +164,14 @@ class TakeOver implements LeaseFeature {
 it('a feature adds a handle to the argument of the callback, whose timeout can stand still', async () => {
   await using played = await PlayedLease.start();
   const lease = await Lease.open(planOf(played, { takeOver: new TakeOver() }, { timeout: 60 }));
-  const value = await lease.call(
+  const value = await lease.runCallback(
     async ({ page, takeOver }: PlayedHandles & { takeOver(done: Promise<unknown>): Promise<void> }) => {
       await takeOver(sleep(150));
       return page;
     },
   );
   expect(value).toBe('a page');
-  await expect(lease.call(never)).rejects.toBeInstanceOf(CallbackTimeoutError);
+  await expect(lease.runCallback(never)).rejects.toBeInstanceOf(CallbackTimeoutError);
   await lease.end({ status: 'failed' });
 });
 
@@ -206,8 +206,8 @@ it('an option of the lease acts once, however many tasks the lease runs', async 
   };
   const lease = await Lease.open(planOf(played, { mine }));
   for (const index of [0, 1]) {
-    const work = await lease.begin({ kind: 'task', handles: {}, scope: 'page' });
-    await lease.call(() => 'value', { index });
+    const work = await lease.beginWork({ kind: 'task', handles: {}, scope: 'page' });
+    await lease.runCallback(() => 'value', { index });
     await work.end({ name: 'task', failed: false, isReachable: true });
   }
   await lease.end({ status: 'ok' });
@@ -329,8 +329,8 @@ describe('the end of a lease', () => {
       const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
       const features = { mine: { name: 'mine', ...feature } };
       const lease = await Lease.open({ pools: [played.pool], settings, connector, features });
-      const work = await lease.begin({ kind: 'run', handles: {}, scope: 'browser' });
-      expect(await lease.call(() => 'value')).toBe('value');
+      const work = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
+      expect(await lease.runCallback(() => 'value')).toBe('value');
       useFakeClock({ toFake: ['setTimeout'] });
       const summary = await lease.end({ status: 'ok', work });
       expect(summary).toMatchObject({ released, cleanupErrors: [{ name: 'CleanupError' }] });

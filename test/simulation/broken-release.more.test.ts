@@ -76,11 +76,11 @@ it('detects that the browser of a lost response is not searched for', async () =
 });
 
 it('detects a browser that is released during its callback, and prints the log of that world', async () => {
-  const { call } = Lease.prototype;
-  vi.spyOn(Lease.prototype, 'call').mockImplementation(async function (this: Lease<unknown>, ...args) {
+  const { runCallback } = Lease.prototype;
+  vi.spyOn(Lease.prototype, 'runCallback').mockImplementation(async function (this: Lease<unknown>, ...args) {
     const { pool, sessionId } = this.context;
     await pool.release(sessionId);
-    return call.apply(this, args);
+    return runCallback.apply(this, args);
   });
   const { seed, rules } = await brokenRules();
   expect(rules).toMatch(/released s\d+ while a socket to its browser was open/);

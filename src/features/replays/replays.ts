@@ -69,7 +69,7 @@ export class Replays implements LeaseFeature {
     if (this.#settings.replays === 'off') return;
     const recordings = new Recordings(lease, this.#settings, this.#known);
     this.#recordings = recordings;
-    onAbort(lease.givenUp, () => recordings.stop());
+    onAbort(lease.givenUp, () => recordings.abort());
   }
 
   get summary(): ReplaysResult {
@@ -119,7 +119,7 @@ class Recordings {
   /** A recording that the service seems to have started by itself for this lease. */
   #own: Replay | undefined;
   readonly #abort = new LinkedAbort();
-  readonly #started: Promise<void>;
+  readonly #starting: Promise<void>;
   /** The recording that this lease started, as the service described it at its start. */
   #recording: Replay | undefined;
   #earlierIds: readonly string[] | undefined;
@@ -140,7 +140,7 @@ class Recordings {
       (first) => (this.#earlierIds = this.#earlierIn(first, first)),
       () => {},
     );
-    this.#started = this.isRecording ? this.#start() : Promise.resolve();
+    this.#starting = this.isRecording ? this.#start() : Promise.resolve();
   }
 
   /** Whether this lease records. */
@@ -160,7 +160,7 @@ class Recordings {
 
   /** Stops the recording, after its start. Never rejects. */
   async stopRecording(): Promise<void> {
-    await this.#inTime(() => this.#stop()).catch(() => {});
+    await this.#inTime(() => this.#stopStarted()).catch(() => {});
   }
 
   /** Lists the recordings of this lease, before the release. Never rejects. */
@@ -168,7 +168,7 @@ class Recordings {
     try {
       return await this.#inTime(() => this.#current());
     } catch (error) {
-      this.stop();
+      this.abort();
       return { replays: this.started, replayStatus: 'unavailable', error: error as Error };
     }
   }
@@ -206,7 +206,7 @@ class Recordings {
   }
 
   /** Aborts all requests: an open request would keep a connection busy and delay `pool.close()`. */
-  stop(): void {
+  abort(): void {
     this.#abort.abort(new Error('The lease has ended, so its recordings are no longer needed.'));
   }
 
@@ -284,8 +284,8 @@ class Recordings {
     }
   }
 
-  async #stop(): Promise<void> {
-    await this.#started;
+  async #stopStarted(): Promise<void> {
+    await this.#starting;
     const replay = this.#recording;
     if (!replay) return;
     const { pool, sessionId, emit } = this.#lease;
