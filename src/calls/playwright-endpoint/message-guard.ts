@@ -133,8 +133,9 @@ export class MessageGuard {
       return text;
     }
     const [, guid = '', method = ''] = head;
+    const isHidden = this.#hidden.has(guid);
     if (STRUCTURE.includes(method)) this.#note(guid, method, text);
-    if (this.#hidden.has(guid)) return undefined;
+    if (isHidden) return undefined;
     const names = method === 'context' || method === '__create__' || method === '__adopt__';
     return names && this.#namesHidden(text) ? undefined : text;
   }
@@ -191,6 +192,7 @@ export class MessageGuard {
     const known = this.#objects.get(guid);
     if (!known) return;
     this.#objects.delete(guid);
+    this.#hidden.delete(guid);
     this.#objects.get(known.parent)?.children.delete(guid);
     known.children.forEach((child) => this.#dispose(child));
   }
