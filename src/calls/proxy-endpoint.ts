@@ -26,6 +26,8 @@ export interface EndpointFault {
 export interface HowToTranslate {
   /** The browser has a name: a later client finds what this one leaves in the browser's own context. */
   readonly isNamed: boolean;
+  /** The hosts to which this machine may send requests for the client. Undefined: all. */
+  readonly allowed: RegExp | undefined;
   readonly signal: AbortSignal;
 }
 

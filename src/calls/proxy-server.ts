@@ -11,6 +11,7 @@ import type { AnySocket } from '../connect/socket.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
+import { patternOf, readHosts } from '../shared/hosts.js';
 import { AcquireTimeoutError } from '../shared/lease-errors.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { AllSettings, ProxySettings } from './options.js';
@@ -18,7 +19,7 @@ import { NO_BIDI } from '../features/allowed-hosts/options.js';
 import { createLoopbackServer, isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { IDLE, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
-import type { ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
+import type { HowToTranslate, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
 import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
 
 /** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
@@ -78,6 +79,8 @@ export class ProxyServer implements AsyncDisposable {
   /** Keys whose clients were disconnected because they were idle. */
   readonly #idle = new Set<string>();
   readonly #waiting = new Set<WaitingClient>();
+  /** The URLs of the options `allowedHosts` and `exposeNetwork`. */
+  readonly #allowed: RegExp | undefined;
   #connected = 0;
   #closed: Promise<void> | undefined;
 
@@ -93,6 +96,9 @@ export class ProxyServer implements AsyncDisposable {
 
   private constructor(plan: ProxyPlan) {
     this.#plan = plan;
+    const { allowedHosts, exposeNetwork } = plan.settings;
+    const hosts = [allowedHosts, exposeNetwork].filter((list) => list !== undefined);
+    this.#allowed = allowedHosts === undefined ? undefined : patternOf(readHosts(hosts.join(',')));
     this.#prefix = plan.settings.secret ? `/${globalThis.crypto.randomUUID()}` : '';
   }
 
@@ -220,7 +226,7 @@ export class ProxyServer implements AsyncDisposable {
       if (!browser.isLeased) emit({ type: 'waiting', ...named });
       await browser.serve({ protocol: place.protocol, signal }, async (socket, sessionId) => {
         const onClose = () => hangUp(client!, 'Closed.', NORMAL);
-        const opening = async () => openRoute(socket, place, { onClose, signal });
+        const opening = async () => openRoute(socket, place, { onClose, signal, allowed: this.#allowed });
         const late = () => new Refusal(502, `The page did not respond within ${duration(connectTimeout)}.`);
         const opened = raceTimeout(connectTimeout, opening, late);
         const { far, channel, close } = await raceAbort(opened, signal, (route) => void route.close());
@@ -304,10 +310,10 @@ const NO_SECRET =
 async function openRoute(
   socket: AnySocket,
   place: Place,
-  { onClose, signal }: { onClose: () => void; signal: AbortSignal },
+  { onClose, ...how }: Omit<HowToTranslate, 'isNamed'> & { onClose: () => void },
 ): Promise<ProxyRoute> {
   const { endpoint, name } = place;
-  if (endpoint) return endpoint.open(socket, { isNamed: name !== undefined, signal });
+  if (endpoint) return endpoint.open(socket, { isNamed: name !== undefined, ...how });
   return { far: socket, channel: await openChannel(socket, place, onClose), close: async () => {} };
 }
 

@@ -98,6 +98,27 @@ it('keeps a named browser for its next client, whatever its protocol', async () 
   expect(events.filter(({ type }) => type === 'leased')).toHaveLength(1);
 });
 
+it('sends requests of the API, as the browser does, only to allowed hosts', async () => {
+  const seen: string[] = [];
+  await using other = await Site.open((request, response) => response.end(seen.push(request.url!)));
+  await using site = await Site.open((_request, response) =>
+    response.writeHead(302, { location: `${other.url}/redirected` }).end(),
+  );
+  await start({ allowedHosts: new URL(site.url).host });
+  const browser = await chromium.connect(proxy.playwrightUrl!);
+  const { request } = await browser.newContext({ baseURL: site.url });
+  expect((await request.get('/')).status()).toBe(302);
+  for (const url of [`${other.url}/api`, other.url.replace('http:', '')])
+    await expect(request.get(url)).rejects.toThrow('is not one of allowedHosts');
+  await expect(browser.newContext({ proxy: { server: other.url } })).rejects.toThrow('exclude each other');
+  const page = await browser.newPage();
+  await expect(page.goto(`${other.url}/page`)).rejects.toThrow('ERR_PROXY_CONNECTION_FAILED');
+  const { request: theirs } = await browser.newContext({ baseURL: other.url });
+  await expect(theirs.get('/relative')).rejects.toThrow('is not one of allowedHosts');
+  expect(seen).toEqual([]);
+  await browser.close();
+});
+
 it('closes the connection of a client whose browser ends', async () => {
   await start();
   const browser = await chromium.connect(proxy.playwrightUrl!);

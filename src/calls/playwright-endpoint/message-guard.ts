@@ -77,8 +77,8 @@ interface Known {
 export interface GuardOptions {
   /** Hides the contexts that exist before the client: the browser's own one. */
   readonly hidesOwnContext: boolean;
-  /** Why this machine may not send a request to a URL for the client; undefined if it may. */
-  readonly refuseRequest?: ((url: string) => string | undefined) | undefined;
+  /** The URLs to which this machine may send requests of the API for the client. Undefined: all. */
+  readonly allowed: RegExp | undefined;
 }
 
 /**
@@ -92,6 +92,8 @@ export class MessageGuard {
   /** The objects that the server has announced and not disposed of. */
   readonly #objects = new Map<string, Known>([['', { type: 'Root', parent: '', children: new Set() }]]);
   readonly #hidden = new Set<string>();
+  /** The option `baseURL` of the contexts. */
+  readonly #baseUrls = new Set<string>();
   /** Id of the message that initializes the client. */
   #initializing: unknown;
   #isInitialized = false;
@@ -151,15 +153,25 @@ export class MessageGuard {
     const cleaned = withoutOwnFolders(method, params);
     const path = pathIn(type, method, cleaned);
     if (path !== undefined) return refusal(`${type}.${method} with ${path}`);
-    if (type === 'APIRequestContext' && method === 'fetch') return this.#checkRequest(cleaned);
-    return cleaned;
+    return this.#options.allowed ? this.#limit(method, cleaned, this.#options.allowed) : cleaned;
   }
 
-  #checkRequest(params: Params): Params | string {
-    const { refuseRequest } = this.#options;
-    if (!refuseRequest) return params;
-    // A redirect could lead to another host: the client receives it instead.
-    return refuseRequest(String(params['url'])) ?? { ...params, maxRedirects: 0 };
+  /** Requests of the API do not pass the browser, which has the limit of the option `allowedHosts`. */
+  #limit(method: string, params: Params, allowed: RegExp): Params | string {
+    if (method === 'newContext' || method === 'newContextForReuse') {
+      const { proxy, baseURL } = params;
+      if (proxy !== undefined) return NO_PROXY;
+      if (typeof baseURL === 'string') this.#baseUrls.add(baseURL);
+    }
+    if (method !== 'fetch') return params;
+    const given = String(params['url']);
+    const urls = URL.canParse(given)
+      ? [new URL(given).href]
+      : [...this.#baseUrls].map((base) => (URL.canParse(given, base) ? new URL(given, base).href : ''));
+    // Each of the contexts can be the one that is meant. A redirect could lead to another host: the client receives it instead.
+    return urls.length > 0 && urls.every((url) => allowed.test(url))
+      ? { ...params, maxRedirects: 0 }
+      : NO_HOST;
   }
 
   #typeOf(guid: string): string | undefined {
@@ -222,6 +234,9 @@ function isId(id: unknown): boolean {
 
 /** As Playwright's server answers for an object that it does not have. */
 const CLOSED = 'Target page, context or browser has been closed';
+
+const NO_HOST = 'The host of this request is not one of allowedHosts.';
+const NO_PROXY = 'The option proxy of a context and allowedHosts exclude each other.';
 
 function refusal(what: string): string {
   return `${what} is refused: this address gives a browser, and no files or programs of the machine that serves it.`;

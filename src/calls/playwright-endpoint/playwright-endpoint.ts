@@ -91,14 +91,14 @@ const CLOSE_TIMEOUT = 2000;
 async function openRoute(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
   socket: AnySocket,
-  { isNamed, signal }: HowToTranslate,
+  { isNamed, allowed, signal }: HowToTranslate,
 ): Promise<ProxyRoute> {
   const [url, artifacts] = await Promise.all([lend(socket), createTemporaryFolder(socket)]);
   const browser = await chromium.connectOverCDP(url, { timeout: 0, artifactsDir: artifacts.path });
   const close = async () => raceTimeout(CLOSE_TIMEOUT, () => browser.close()).catch(() => {});
   try {
     const far = await ServerSocket.open(await bind(browser, artifacts.path), signal);
-    const guard = new MessageGuard({ hidesOwnContext: !isNamed });
+    const guard = new MessageGuard({ hidesOwnContext: !isNamed, allowed });
     return {
       far,
       channel: channelTo(far, guard),
