@@ -68,7 +68,18 @@ const response = v.looseObject({
   status: v.number(),
   statusText: text,
   headers,
-  timing: may(v.looseObject({ requestTime: v.number() })),
+  timing: may(
+    v.looseObject({
+      requestTime: v.number(),
+      dnsStart: v.number(),
+      dnsEnd: v.number(),
+      connectStart: v.number(),
+      connectEnd: v.number(),
+      sslStart: v.number(),
+      sendStart: v.number(),
+      receiveHeadersEnd: v.number(),
+    }),
+  ),
 });
 
 /** The events of a browser that this library reads, with the fields that it reads. */
@@ -133,6 +144,7 @@ const frameOfWebSocket = v.looseObject({
  * listener, where no caller can catch it. All else is left to the libraries, so that a newer Chromium loses no event.
  */
 const EVENTS_OF_LIBRARIES = {
+  'Audits.issueAdded': v.looseObject({ issue: v.looseObject({ code: text }) }),
   'Page.frameAttached': v.looseObject({ frameId: text, parentFrameId: text }),
   'Page.frameDetached': ofFrame,
   'Page.navigatedWithinDocument': v.looseObject({ frameId: text, url: text }),
@@ -143,6 +155,7 @@ const EVENTS_OF_LIBRARIES = {
   'Page.javascriptDialogOpening': v.looseObject({ message: text, type: text, defaultPrompt: may(text) }),
   'Runtime.consoleAPICalled': v.looseObject({
     type: text,
+    timestamp: v.number(),
     args: remoteObjects,
     executionContextId: v.number(),
     stackTrace: may(stackTrace),
@@ -150,7 +163,15 @@ const EVENTS_OF_LIBRARIES = {
   'Runtime.exceptionThrown': v.looseObject({
     exceptionDetails: v.looseObject({
       text,
-      exception: may(v.looseObject({ type: text, description: may(text) })),
+      exception: may(
+        v.looseObject({
+          type: text,
+          description: may(text),
+          preview: may(
+            v.looseObject({ properties: v.array(v.looseObject({ name: text, value: may(text) })) }),
+          ),
+        }),
+      ),
       stackTrace: may(stackTrace),
     }),
   }),
@@ -373,9 +394,12 @@ export function readMessage(data: string | Frame): Message {
 
 /** Which command, response or event a message is. */
 export interface Envelope extends Pick<Message, 'id' | 'method' | 'sessionId'> {
-  /** The session that has begun, or ended. */
-  readonly attached?: string | undefined;
+  /** The session that has ended. */
   readonly detached?: string | undefined;
+  /** What begins with this event, and can't begin again unless it ends. */
+  readonly begins?: string | undefined;
+  /** What ends with it; with all parts if it ends with a space. */
+  readonly ends?: string | undefined;
   /** A response for a session that the browser no longer has. Chromium omits the id of the session. */
   readonly isOfNoSession?: boolean;
   /** An event without what the protocol says: a library would throw where nobody can catch it. */
@@ -406,19 +430,44 @@ export function readEnvelope(data: string | Frame): Envelope | undefined {
   // WebDriver BiDi has types of messages, and errors without an id.
   if (type === 'event' && (method === undefined || params === undefined)) return undefined;
   if (id === undefined && method === undefined && (type !== 'error' || error === undefined)) return undefined;
-  const sessionIn = (event: EventName) => {
-    const named = method === event ? params?.['sessionId'] : undefined;
-    return typeof named === 'string' ? named : undefined;
-  };
+  const ended = method === 'Target.detachedFromTarget' ? params?.['sessionId'] : undefined;
   return {
     id,
     method,
     sessionId,
-    attached: sessionIn('Target.attachedToTarget'),
-    detached: sessionIn('Target.detachedFromTarget'),
+    detached: typeof ended === 'string' ? ended : undefined,
+    ...lifeOf(method, params, sessionId),
     isOfNoSession: isRecord(error) && error['code'] === NO_SESSION,
     isMisfit: isChecked(method) && !v.is(CHECKED[method]!, params),
   };
+}
+
+/** What begins or ends with an event: a session of the connection, which begins once, or a frame of a session. */
+function lifeOf(
+  method: string | undefined,
+  params: Readonly<Record<string, unknown>> = {},
+  session = '',
+): Pick<Envelope, 'begins' | 'ends'> {
+  const frames = `frame ${session} `;
+  const named = (field: string) => JSON.stringify(params[field]);
+  switch (method) {
+    // No session has the id of an earlier one.
+    case 'Target.attachedToTarget':
+      return { begins: `session ${named('sessionId')}` };
+    case 'Page.frameAttached':
+      return { begins: `${frames}${named('frameId')}` };
+    case 'Page.frameDetached':
+      return { ends: `${frames}${named('frameId')}` };
+    // The frames of the document before it end without an event.
+    case 'Page.frameNavigated':
+      return recordIn(params['frame'])['parentId'] === undefined ? { ends: frames } : {};
+    default:
+      return {};
+  }
+}
+
+function recordIn(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
 }
 
 /** Size of a message, in bytes, from which it costs less to search for a second id than to parse it. */

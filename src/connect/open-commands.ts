@@ -9,11 +9,11 @@ const MOST_OPEN = 100_000;
 const OF_CALLERS =
   /^(Runtime\.(evaluate|callFunctionOn)|Page\.(navigate\w*|reload|captureScreenshot|printToPDF)|Input\.\w+|script\.(callFunction|evaluate)|browsingContext\.(navigate|reload|captureScreenshot|print)|input\.\w+)$/;
 
-/** The commands of a connection that have no response yet, and its sessions. */
+/** The commands of a connection that have no response yet, and what has begun and not ended there. */
 export class OpenCommands {
   /** The methods, by the session and the id of their command. */
   readonly #methods = new Map<string, string>();
-  readonly #sessions = new Set<string>();
+  readonly #begun = new Set<string>();
 
   /** The methods of those that calls of the caller have sent, in their order. */
   get ofCallers(): readonly string[] {
@@ -33,21 +33,25 @@ export class OpenCommands {
   }
 
   /**
-   * Notes a message. Returns false for a response that no command waits for, and for the beginning of a session that has begun:
-   * a library would forget the commands of that session.
+   * Notes a message. Returns false for a response that no command waits for, and for the beginning of what has begun already: a
+   * library would throw where nobody can catch it, or forget the commands of a session.
    */
-  take({ id, sessionId, attached, detached, isOfNoSession }: Envelope): boolean {
-    if (attached !== undefined) {
-      if (this.#sessions.has(attached)) return false;
-      if (this.#sessions.size < MOST_OPEN) this.#sessions.add(attached);
+  take({ id, sessionId, detached, begins, ends, isOfNoSession }: Envelope): boolean {
+    if (begins !== undefined) {
+      if (this.#begun.has(begins)) return false;
+      if (this.#begun.size < MOST_OPEN) this.#begun.add(begins);
     }
+    if (ends !== undefined) this.#end(ends);
     // The commands of a session that has ended have no response.
-    if (detached !== undefined) {
-      this.#sessions.delete(detached);
-      this.#remove((key) => key.endsWith(` ${detached}`));
-    }
+    if (detached !== undefined) this.#remove((key) => key.endsWith(` ${detached}`));
     if (id === undefined || this.#methods.delete(keyOf(id, sessionId))) return true;
     return isOfNoSession === true && this.#remove((key) => key.startsWith(`${id} `));
+  }
+
+  #end(what: string): void {
+    this.#begun.delete(what);
+    if (!what.endsWith(' ')) return;
+    for (const one of this.#begun) if (one.startsWith(what)) this.#begun.delete(one);
   }
 
   #remove(isMeant: (key: string) => boolean): boolean {

@@ -325,8 +325,8 @@ describe('a browser that ends with its connection', () => {
     if (sessionId === undefined) return [JSON.stringify({ id, result }), '{"method":"Target.root"}'];
     return [
       `{"id":${id},"result":{"method":"${method}"},"sessionId":"${sessionId}"}`,
-      attached(String(sessionId)),
-      '{"method":"A.c","sessionId":"child"}',
+      attached(String(sessionId), `child of ${String(sessionId)}`),
+      `{"method":"A.c","sessionId":"child of ${String(sessionId)}"}`,
     ];
   };
 
@@ -345,7 +345,7 @@ describe('a browser that ends with its connection', () => {
         .toEqual([
           '{"id":1,"result":{"method":"A.b"}}',
           expect.stringContaining('Target.attachedToTarget'),
-          '{"method":"A.c","sessionId":"child"}',
+          expect.stringContaining('{"method":"A.c","sessionId":"child of '),
         ]);
       sessions.push(JSON.parse(played.browser.received.at(-1)!).sessionId);
       expect(await refusal(dial('/alice'))).toMatch(/^409 /);
@@ -545,8 +545,8 @@ it('slows the browser down for a client that does not read, and the client for a
 });
 
 /** A client of a session has opened another one. */
-function attached(sessionId: string): string {
+function attached(sessionId: string, child = 'child'): string {
   const targetInfo = { targetId: 't', type: 'page', url: '' };
-  const params = { sessionId: 'child', targetInfo };
+  const params = { sessionId: child, targetInfo };
   return JSON.stringify({ method: 'Target.attachedToTarget', params, sessionId });
 }

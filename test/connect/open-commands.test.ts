@@ -74,14 +74,32 @@ it.each([
   expect(take(commands, { id: 1, result: {}, sessionId: 'S' })).toBe(false);
 });
 
-it('a session begins once, until it has ended: a library would forget its commands', () => {
+it('a session begins once: a library would forget its commands', () => {
   const commands = open({ id: 1, method: 'Page.navigate', sessionId: 'S' });
   const attached = { method: 'Target.attachedToTarget', params: { sessionId: 'S', targetInfo: {} } };
   expect(take(commands, attached)).toBe(true);
   expect(take(commands, attached)).toBe(false);
   expect(take(commands, { id: 1, result: {}, sessionId: 'S' })).toBe(true);
   expect(take(commands, { method: 'Target.detachedFromTarget', params: { sessionId: 'S' } })).toBe(true);
-  expect(take(commands, attached)).toBe(true);
+  expect(take(commands, attached)).toBe(false);
+});
+
+it.each<[string, object]>([
+  ['it is detached', { method: 'Page.frameDetached', params: { frameId: 'F' }, sessionId: 'S' }],
+  ['the page is left', { method: 'Page.frameNavigated', params: { frame: { id: 'P' } }, sessionId: 'S' }],
+])('a frame of a session begins once, until %s', (_how, end) => {
+  const attached = (sessionId: string) => ({
+    method: 'Page.frameAttached',
+    params: { frameId: 'F', parentFrameId: 'P' },
+    sessionId,
+  });
+  const commands = open();
+  expect(['S', 'S', 'T'].map((session) => take(commands, attached(session)))).toEqual([true, false, true]);
+  const inFrame = { method: 'Page.frameNavigated', params: { frame: { id: 'F', parentId: 'P' } } };
+  expect(take(commands, { ...inFrame, sessionId: 'S' })).toBe(true);
+  expect(take(commands, attached('S'))).toBe(false);
+  expect(take(commands, end)).toBe(true);
+  expect(['S', 'T'].map((session) => take(commands, attached(session)))).toEqual([true, false]);
 });
 
 it('names no command that a library sends by itself', () =>
