@@ -67,6 +67,7 @@ it.each([
   [['acquire', 'pool', '--base-url', 'localhost:4411'], 'Did you mean http://localhost:4411?'],
   [['exec', 'pool'], "missing required argument 'command'"],
   [['exec', 'pool', '--idle-timeout', '5s', '--', 'true'], '--idle-timeout needs --lazy.'],
+  [['exec', 'pool', '--playwright', '--lazy', '--', 'ls'], "cannot be used with option '--lazy'"],
   [['exec', 'pool', 'ls', '-l'], "unknown option '-l'"],
   [['exec', 'pool', '--replays', 'all', '--', 'ls'], 'Allowed choices are list, record, off.'],
   [['flush', 'a', 'b', '--yes'], 'too many arguments'],
