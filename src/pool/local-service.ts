@@ -12,7 +12,7 @@ import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js'
 import { readOption, wholeNumber } from '../shared/options.js';
 import { packageFile } from '../shared/package-file.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
-import { helperCommand, unrefStreams } from '../shared/runtime.js';
+import { helperCommand, unrefStreams, type HelperCommand } from '../shared/runtime.js';
 import type { LocalOptions } from './pool-options.js';
 
 /** The settings that the process of a local service reads from its input. */
@@ -187,7 +187,7 @@ function spawnLocal(settings: LocalServiceSettings): ChildProcess {
         'bundle of the application, or mark it as external.',
     );
   }
-  const { command, args, env } = helperCommand({ file: program });
+  const { command, args, env } = commandFor(program);
   // Detached: Ctrl-C in the terminal must not end the browsers before their leases.
   const child = spawn(command, args, {
     detached: true,
@@ -200,6 +200,14 @@ function spawnLocal(settings: LocalServiceSettings): ChildProcess {
   child.stdin.on('error', () => {});
   child.stdin.write(`${JSON.stringify(settings)}\n`);
   return child;
+}
+
+function commandFor(program: string): HelperCommand {
+  try {
+    return helperCommand({ file: program });
+  } catch (error) {
+    throw new LocalPoolError(`baseUrl: 'local' can't start its process: ${(error as Error).message}.`);
+  }
 }
 
 async function firstLine(child: ChildProcess, exited: Promise<void>): Promise<string> {

@@ -61,15 +61,26 @@ ${table(
 
 "Ends and commands": SIGTERM, SIGINT, SIGKILL with \`releaseOnCrash\`, \`process.exit\`, an uncaught exception and rejection, the
 browsers of this machine in a program that ends by itself, \`exec\`, \`map\` that is killed and resumed, \`proxy\`, and the service
-\`cdp\`. Features: \`exposeNetwork\`, downloads, artifacts and recordings. Both run once for each runtime. Vitest and Playwright Test start Node: they were not run on Bun and Deno. Playwright has no BiDi.
+\`cdp\`. Features: \`exposeNetwork\`, downloads, artifacts and recordings. Both run once for each runtime and each
+package manager. Vitest and Playwright Test start Node: they were not run on Bun and Deno. Playwright has no BiDi.
 
 ## Package managers
 
 ${table(
-  ['package manager', 'install', 'leases', 'queue', 'types', 'Vitest', 'Playwright Test'],
+  [
+    'package manager',
+    'install',
+    'leases',
+    'queue',
+    'types',
+    'ends and commands',
+    'features',
+    'Vitest',
+    'Playwright Test',
+  ],
   [...new Set(results.map(({ installer }) => installer))].map((installer) => {
     const own = results.filter((result) => result.installer === installer);
-    const parts = ['install', 'leases', 'queue', 'types', 'Vitest', 'Playwright Test'];
+    const parts = ['install', 'leases', 'queue', 'types', 'ends', 'features', 'Vitest', 'Playwright Test'];
     return [installer, ...parts.map((part) => shareOf(own, part))];
   }),
 )}

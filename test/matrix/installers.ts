@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { outsideNpm } from '../package/consumer.js';
 import { run } from './run.js';
@@ -121,14 +121,9 @@ async function registryOf(cwd: string): Promise<string> {
   return output.trim();
 }
 
-/** The options of Node with which a project of Plug'n'Play finds its packages. */
-export function loaderOf(installer: Installer, folder: string): string[] {
-  if (installer !== "yarn Plug'n'Play") return [];
-  return ['--require', join(folder, '.pnp.cjs'), '--experimental-loader', join(folder, '.pnp.loader.mjs')];
-}
-
-/** The version of an installed package. */
-export async function versionIn(folder: string, name: string): Promise<string> {
-  const manifest = await readFile(join(folder, 'node_modules', name, 'package.json'), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
+/** The variables with which `yarn node` finds the packages of a project of Plug'n'Play. */
+export function variablesOf(installer: Installer, folder: string): NodeJS.ProcessEnv {
+  if (installer !== "yarn Plug'n'Play") return {};
+  const [require, loader] = [join(folder, '.pnp.cjs'), join(folder, '.pnp.loader.mjs')];
+  return { NODE_OPTIONS: `--require ${require} --experimental-loader ${loader}` };
 }

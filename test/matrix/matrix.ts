@@ -16,7 +16,7 @@ import { RecordingPool } from '../fixtures/recording-pool.js';
 import { hasRedis, TestRedis } from '../support/redis-server.js';
 import { pairwise, type Combination } from './combinations.js';
 import { compatibility, type Result } from './compatibility.js';
-import { INSTALLERS, loaderOf, Tools, type Installer } from './installers.js';
+import { INSTALLERS, variablesOf, Tools, type Installer } from './installers.js';
 import { faultsOfPlaywright, faultsOfVitest } from './reports.js';
 import { run } from './run.js';
 
@@ -107,7 +107,7 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
   ) as Record<Library, string>;
   const packages = Object.entries({ ...libraries, '@playwright/test': libraries['playwright-core'] });
   const node = await tools.runtime(isSmall || runtime.name !== 'Node' ? 'Node current' : wanted.runtime);
-  const loader = loaderOf(installer, home);
+  const variables = { ...outsideNpm(), ...variablesOf(installer, home) };
   const ran: Record<string, string> = {};
   const faults: string[] = [];
   const note = (what: string, fault: string | undefined) => {
@@ -122,7 +122,7 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
     await cp('test/matrix/project', home, { recursive: true });
     // The file of the test runner of each runtime, with its packages.
     const tests = {
-      Node: [...loader, '--test', '--test-force-exit'],
+      Node: ['--test', '--test-force-exit'],
       Bun: ['test', '--timeout', '60000'],
       Deno: ['test', '--allow-all', '--no-check'],
     };
@@ -133,13 +133,14 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
     };
     note('leases', await runTests('heart'));
     if (redis) note('queue', await runTests('queue', { REDIS_URL: redis.url }));
-    // These take long, and do not depend on libraries: once for each runtime.
-    if (isSmall || all.findIndex((one) => one.runtime === wanted.runtime) === index) {
+    // These take long, and do not depend on libraries: once for each runtime and each package manager.
+    const isFirst = (factor: Factor) => all.findIndex((one) => one[factor] === wanted[factor]) === index;
+    if (isSmall || isFirst('runtime') || isFirst('installer')) {
       note('ends', await runTests('ends'));
-      note('features', await runTests('features'));
+      if (!isSmall) note('features', await runTests('features'));
     }
     const nodeModules = installer !== "yarn Plug'n'Play";
-    if (nodeModules) note('types', await typeFaults());
+    if (nodeModules && !isSmall) note('types', await typeFaults());
     if (isSmall || runtime.name === 'Node') {
       note('Vitest', await withPool(runVitest));
       note('Playwright Test', await withPool(runPlaywright));
@@ -162,7 +163,7 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
   return result;
 
   function inProject(env: NodeJS.ProcessEnv) {
-    return { cwd: home, env: { ...outsideNpm(), ...env } };
+    return { cwd: home, env: { ...variables, ...env } };
   }
 
   /** Runs the fixtures on a pool that takes its time. */
@@ -176,7 +177,7 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
   async function runVitest(env: NodeJS.ProcessEnv): Promise<string | undefined> {
     const bin = await binOf('vitest', 'vitest.mjs');
     const args = ['run', '--reporter=json', '--outputFile=vitest.json'];
-    const { output } = await run([node.path, ...loader, bin, ...args], inProject(env));
+    const { output } = await run([node.path, bin, ...args], inProject(env));
     const report = await readFile(join(home, 'vitest.json'), 'utf8').catch(() => undefined);
     return report === undefined ? output : faultsOfVitest(report, libraries.vitest);
   }
@@ -185,7 +186,7 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
     const bin = await binOf('@playwright/test', 'cli.js');
     const reporter = { PLAYWRIGHT_JSON_OUTPUT_NAME: 'playwright.json' };
     const { output } = await run(
-      [node.path, ...loader, bin, 'test', '--reporter=json'],
+      [node.path, bin, 'test', '--reporter=json'],
       inProject({ ...env, ...reporter }),
     );
     const report = await readFile(join(home, 'playwright.json'), 'utf8').catch(() => undefined);
@@ -195,7 +196,7 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
   /** Path of the program of a package, also of one within a zip file of Plug'n'Play. */
   async function binOf(name: string, file: string): Promise<string> {
     const code = `console.log(require.resolve('${name}/package.json'))`;
-    const { output } = await run([node.path, ...loader.slice(0, 2), '--eval', code], inProject({}));
+    const { output } = await run([node.path, '--no-warnings', '--eval', code], inProject({}));
     return resolve(output.trim(), '..', file);
   }
 

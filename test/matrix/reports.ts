@@ -6,6 +6,8 @@ import { basename, dirname } from 'node:path';
 
 interface VitestReport {
   readonly testResults: readonly {
+    /** Why the file could not run. */
+    readonly message?: string;
     readonly assertionResults: readonly {
       readonly title: string;
       readonly status: string;
@@ -20,11 +22,13 @@ interface VitestReport {
 export function faultsOfVitest(text: string, version: string): string | undefined {
   const { testResults } = JSON.parse(text) as VitestReport;
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
+  const messages = testResults.map(({ message }) => message).filter(Boolean);
   const of = (title: string) => tests.find((test) => test.title === title);
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const hasFreeWait = major > 4 || (major === 4 && minor >= 1);
   const meta = of('fails')?.meta?.pooledBrowser;
   return faultsOf([
+    ['messages', messages.join('\n'), ''],
     ['passes', of('passes')?.status, 'passed'],
     ['fails', of('fails')?.status, 'failed'],
     [

@@ -5,9 +5,6 @@ import { dirname, join } from 'node:path';
 
 export const HOME = dirname(createRequire(import.meta.url).resolve('pooled-browser/package.json'));
 const CLI = join(HOME, 'dist/cli/main.js');
-// Yarn Plug'n'Play: its loader.
-const LOADER = process.versions.bun || process.versions.deno ? [] : process.execArgv.filter(isOfLoader);
-
 /** A program of this folder. */
 export const programOf = (name, ...args) => [
   process.execPath,
@@ -19,12 +16,7 @@ export const programOf = (name, ...args) => [
 export const command = (...args) => [process.execPath, ...flags(), CLI, ...args];
 
 function flags() {
-  return process.versions.deno ? ['run', '--allow-all'] : LOADER;
-}
-
-function isOfLoader(arg, at, all) {
-  const isLoader = (text = '') => /\.pnp\.(cjs|loader\.mjs)$/.test(text);
-  return isLoader(arg) || isLoader(all[at + 1]);
+  return process.versions.deno ? ['run', '--allow-all'] : [];
 }
 
 /** A process, with what it printed so far. */
