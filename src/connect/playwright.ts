@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import type {
   Browser,
   BrowserContext,
@@ -75,6 +76,7 @@ async function connect(
     ...request.connectOptions,
   };
   const browser = await chromium.connectOverCDP(url, options);
+  emitContexts(browser);
   // A call that is still pending when the socket is taken over shows the reason.
   void socket.detached.then(() => {
     if (socket.isTakenOver) browser.close({ reason }).catch(() => {});
@@ -106,6 +108,19 @@ async function connect(
       socket.cut('closed-by-us');
       await artifacts.removed;
     },
+  };
+}
+
+/** The oldest versions emit no event `context`, by which artifacts and fixtures see the contexts that a callback or test opens. */
+function emitContexts(browser: Browser): void {
+  const seen = new WeakSet<BrowserContext>();
+  browser.on('context', (context) => seen.add(context));
+  const newContext = browser.newContext.bind(browser);
+  // `newPage` calls it, too.
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    if (!seen.has(context)) (browser as unknown as EventEmitter).emit('context', context);
+    return context;
   };
 }
 

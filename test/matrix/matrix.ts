@@ -4,7 +4,7 @@
  * Each value of a factor meets each value of every other factor in one combination.
  *
  * `npm run matrix -- small` runs two combinations on this Node, with Bun and Deno, and writes nothing.
- * `npm run matrix -- 3-9` runs a part. The results of all parts are kept in reports/matrix.
+ * `npm run matrix -- 1,4-7` runs a part. The results of all parts are kept in reports/matrix.
  */
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -76,9 +76,8 @@ process.exit(failed.length > 0 ? 1 : 0);
 
 /** Runs the combinations of a part, one after the other: each uses all cores. */
 async function runPart(): Promise<Result[]> {
-  const [first = 1, last = first] = part === 'all' ? [1, all.length] : part.split('-').map(Number);
   const done: Result[] = [];
-  for (let number = first; number <= Math.min(last, all.length); number++) {
+  for (const number of numbersOf(part)) {
     const result = await runCombination(all[number - 1]!, number - 1);
     await writeFile(join(RESULTS, `${number}.json`), JSON.stringify(result));
     done.push(result);
@@ -94,6 +93,16 @@ async function runPart(): Promise<Result[]> {
     ),
   );
   return done;
+}
+
+/** The numbers of a part such as `1,4-7`. */
+function numbersOf(text: string): number[] {
+  const ranges =
+    text === 'all' ? [[1, all.length]] : text.split(',').map((range) => range.split('-').map(Number));
+  const numbers = ranges.flatMap(([first = 1, last = first]) =>
+    Array.from({ length: last - first + 1 }, (_, at) => first + at),
+  );
+  return numbers.filter((number) => number <= all.length);
 }
 
 async function runCombination(wanted: Wanted, index: number): Promise<Result> {
