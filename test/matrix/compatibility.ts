@@ -21,7 +21,10 @@ const NOT_RUN = 'not run';
 
 /** The document of what was run, as Markdown. */
 export async function compatibility(results: readonly Result[], planned: number): Promise<string> {
-  const runtimes = [...new Set(results.map(({ runtime }) => runtime))];
+  // Node first.
+  const runtimes = [...new Set(results.map(({ runtime }) => runtime))].toSorted(
+    (a, b) => Number(b.startsWith('Node')) - Number(a.startsWith('Node')) || byVersion(a, b),
+  );
   const ofRuntime = (runtime: string) => results.filter((result) => result.runtime === runtime);
   const libraries = Object.keys(results[0]!.libraries);
   const text = `# Compatibility
