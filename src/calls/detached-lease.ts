@@ -9,7 +9,7 @@ import { pathSegmentFault } from '../shared/urls.js';
 const PREFIX = 'pooled-browser-lease-3.';
 
 /** @internal The data with which another process continues a lease, without the access token. */
-export interface LeaseRecord<Session extends object = object> extends Handover<Session> {
+interface LeaseRecord<Session extends object = object> extends Handover<Session> {
   /** Id or name of the pool. */
   readonly pool: string;
   /** Address of the service. */

@@ -6,10 +6,7 @@ import type { FailedRun, RunSummary } from './run.js';
 
 /** The events of a call and their facts, by `type`. */
 export interface Steps<Session extends object = BrowserSession>
-  extends Omit<LeaseSteps<Session>, 'ended'>, FeatureSteps {
-  /** The call is over; `error` is what it throws. With `awaitRelease: false` the event of the release follows. */
-  ended: { status: 'ok' | 'failed'; summary: FailedRun<Session>; error?: unknown };
-}
+  extends LeaseSteps<Session, FailedRun<Session>>, FeatureSteps {}
 
 /** An event of a call, without the fields that all events share. The types and their facts are in {@link Steps}. */
 export type RunStep<Session extends object = BrowserSession> = StepOf<Steps<Session>> | PoolEvent;

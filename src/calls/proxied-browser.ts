@@ -16,7 +16,7 @@ import type { AllSettings, ProxySettings } from './options.js';
 /** How the browsers of a proxy are leased, and how long they are kept. */
 export interface ProxyPlan {
   readonly pool: BrowserPool<object>;
-  readonly open: (how: HowToOpen) => Promise<Connected>;
+  readonly open: (how: Pick<CallSettings, 'protocol' | 'reconnect' | 'signal'>) => Promise<Connected>;
   readonly settings: ProxySettings;
   readonly emit: (event: ProxyEvent) => void;
   /** The further protocols of clients. */
@@ -38,7 +38,6 @@ const NO_CLIENT = new Error('The client has disconnected.');
 
 /** The part of a lease that a proxy uses. */
 type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'context' | 'end'>;
-type HowToOpen = Pick<CallSettings, 'protocol' | 'reconnect' | 'signal'>;
 
 /** Leases a browser of a pool for the clients of a proxy. */
 export function openFor<Session extends object>(

@@ -1,5 +1,5 @@
 import type { FeatureResults, FeatureTimes } from '../features/options.js';
-import { runBehind, type LeaseSummary } from '../lease/summary.js';
+import { runBehind, type FailedLease, type LeaseSummary } from '../lease/summary.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 
 /** The stages of a lease, in their usual order. */
@@ -21,14 +21,15 @@ export interface Timings extends FeatureTimes {
   readonly total: number;
 }
 
-/** The result of a lease after its end. */
-export interface RunSummary<Session extends object = BrowserSession>
-  extends Omit<LeaseSummary<Session>, 'timings' | 'cleanupErrors'>, FeatureResults {
+/** The parts of a result besides those of the heart. */
+interface AddedResults extends FeatureResults {
   /** Milliseconds in each stage. */
   timings: Timings;
-  /** Errors of recording, artifacts, downloads, cleanup and release. They never fail the run. */
-  cleanupErrors: readonly Error[];
 }
+
+/** The result of a lease after its end. */
+export interface RunSummary<Session extends object = BrowserSession>
+  extends Omit<LeaseSummary<Session>, 'timings'>, AddedResults {}
 
 /** The result of `withPooledBrowser`. */
 export interface Run<Value, Session extends object = BrowserSession> extends RunSummary<Session> {
@@ -37,15 +38,8 @@ export interface Run<Value, Session extends object = BrowserSession> extends Run
 }
 
 /** The run of a failed call; without a session if no browser was leased. */
-export interface FailedRun<Session extends object = BrowserSession> extends Omit<
-  RunSummary<Session>,
-  'session' | 'released'
-> {
-  /** The leased session; missing if none was leased. */
-  session?: Session;
-  /** What happened to the browser; missing if none was leased. */
-  released?: RunSummary['released'];
-}
+export interface FailedRun<Session extends object = BrowserSession>
+  extends Omit<FailedLease<Session>, 'timings'>, AddedResults {}
 
 /**
  * Returns the run behind an error that `withPooledBrowser` or `leaseBrowser` threw, so that a failed test has its replay

@@ -36,8 +36,8 @@ interface AcquireOptions extends LeaseCommandOptions {
 /** Leases a browser and holds it until a signal, or the end of stdin. */
 async function acquire(poolName: string, options: AcquireOptions, signal: AbortSignal): Promise<void> {
   await using pool = await openPool(poolName, options);
-  const { describeReplays, leaseSession } = await import('./lease.js');
-  await using lease = await leaseSession(pool, { ...options, signal });
+  const { describeReplays, leaseFromCommand } = await import('./lease.js');
+  await using lease = await leaseFromCommand(pool, { ...options, signal });
   const { grant } = lease;
   const { revealSession } = await import('../pool/session.js');
   // The JSON of a session hides its secrets, which are the result of this command.

@@ -18,8 +18,8 @@ import { counted, type Format } from './terminal.js';
 type PrintStep = (who: string, what: string, format?: Format) => void;
 
 /** The receipt or the error of a job. */
-export interface Outcome {
-  job: Job;
+export interface DemoOutcome {
+  job: DemoJob;
   run?: Run<string> | FailedRun | undefined;
   receipt?: string;
   error?: Error;
@@ -27,7 +27,7 @@ export interface Outcome {
 
 /** The jobs of the demo. */
 interface Plan {
-  jobs: Job[];
+  jobs: DemoJob[];
   /** Number of browsers: one job must wait, unless there is only one. */
   size: number;
   headline: string;
@@ -37,7 +37,7 @@ interface Plan {
 
 /** @throws CliError if no job can run. */
 export function planJobs(isInstalled: (name: string) => boolean): Plan {
-  const missingOf = ({ needs }: Job) => needs.filter((name) => !isInstalled(name));
+  const missingOf = ({ needs }: DemoJob) => needs.filter((name) => !isInstalled(name));
   const jobs = JOBS.filter((job) => missingOf(job).length === 0);
   if (jobs.length === 0) throw new CliError(NO_LIBRARY);
   const size = Math.max(1, jobs.length - 1);
@@ -61,7 +61,7 @@ export async function runJobs(
   folder: string,
   print: PrintStep,
   signal: AbortSignal,
-): Promise<Outcome[]> {
+): Promise<DemoOutcome[]> {
   // Loaded first: loading a library later would delay the local pool, which runs in this process.
   const libraries = new Set(jobs.map(({ needs: [library] }) => library!));
   await Promise.all([...libraries].map((library) => import(library)));
@@ -86,7 +86,7 @@ export async function runJobs(
 /** In ms. Polls are short, so that the waiting job shows that it waits; the default is 25 s. */
 const TIMEOUTS = { acquireTimeout: 60_000, pollTimeout: 1000, timeout: 30_000, replaysTimeout: 60_000 };
 
-async function runJob(job: Job, shop: Order, log: Log, signal: AbortSignal): Promise<Outcome> {
+async function runJob(job: DemoJob, shop: Order, log: Log, signal: AbortSignal): Promise<DemoOutcome> {
   const onEvent = (event: RunEvent) => {
     const step = describeStep(event);
     if (step !== undefined) log(step);
@@ -149,7 +149,7 @@ interface Order {
   log: Log;
 }
 
-export interface Job {
+export interface DemoJob {
   name: 'playwright cdp' | 'puppeteer cdp' | 'puppeteer bidi';
   /** The library, and the other packages without which the job can't run. */
   needs: readonly string[];
@@ -158,7 +158,7 @@ export interface Job {
   order: (order: Order, options: Omit<RunOptions, 'protocol' | 'connectOptions'>) => Promise<Run<string>>;
 }
 
-export const JOBS: readonly Job[] = [
+export const JOBS: readonly DemoJob[] = [
   {
     name: 'playwright cdp',
     needs: ['playwright-core'],

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Job, Outcome } from './demo-jobs.js';
+import type { DemoJob, DemoOutcome } from './demo-jobs.js';
 import { CliError } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { isInstalled } from './service.js';
@@ -57,7 +57,7 @@ function seconds(milliseconds: number | undefined): string {
 const HEAD = 'library,protocol,acquire,connect,callback,cleanup,release,released,replays'.split(',');
 
 /** Shows what each job read, the duration of its stages, and what happened to its browser and recordings. */
-function summarize(outcomes: readonly Outcome[]): string {
+function summarize(outcomes: readonly DemoOutcome[]): string {
   const rows = outcomes.map(({ job, run }) => {
     const { acquire, connect, callback, cleanup, release } = run?.timings ?? {};
     const times = [acquire, connect, callback, cleanup, release].map(seconds);
@@ -88,7 +88,7 @@ const { value, released } = await withPooledBrowser('my-pool', async ({ page }) 
 });
 console.log(value, released);`;
 
-function nextSteps({ name }: Job): string {
+function nextSteps({ name }: DemoJob): string {
   const [library = ''] = name.split(' ');
   const code = CODE.replace('playwright', library);
   return [

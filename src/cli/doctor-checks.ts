@@ -7,7 +7,7 @@ import { runtime } from '../shared/runtime.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { unreachable } from '../net/reachability.js';
-import { leaseSession } from './lease.js';
+import { leaseFromCommand } from './lease.js';
 import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, serviceOf, withService } from './service.js';
 import { CliError } from './errors.js';
 import { POLL_TIMEOUT, type ServiceOptions } from './options.js';
@@ -31,7 +31,7 @@ export interface Result {
   advice?: string;
 }
 
-export interface Check {
+export interface DoctorCheck {
   name: string;
   /** The checks after this one need its success. */
   isRequired?: boolean;
@@ -71,7 +71,7 @@ const CONNECTIONS: readonly Connection[] = [
 ];
 
 /** All checks; each relies on the earlier ones. */
-export const CHECKS: readonly Check[] = [
+export const CHECKS: readonly DoctorCheck[] = [
   { name: runtime.name.toLowerCase(), run: checkRuntime },
   { name: 'libraries', run: checkLibraries },
   { name: 'address', run: checkAddress, isRequired: true },
@@ -232,7 +232,7 @@ async function checkLease(on: Case): Promise<Result> {
   if (typeof name !== 'string') return name;
   if (on.lease) return skipped('the next check leases');
   await using pool = await openPool(name, service);
-  await using lease = await leaseSession(pool, {
+  await using lease = await leaseFromCommand(pool, {
     acquireTimeout,
     unreachableTimeout: acquireTimeout,
     release: 'reuse',

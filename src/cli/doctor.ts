@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { ConnectError, AcquireTimeoutError } from '../shared/lease-errors.js';
 import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.js';
 import { environment } from '../shared/environment.js';
-import type { Case, Check, Result } from './doctor-checks.js';
+import type { Case, DoctorCheck, Result } from './doctor-checks.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, timeout } from './options.js';
@@ -80,13 +80,13 @@ async function examine(on: Case, onFinding: (finding: Finding) => void): Promise
   return findings;
 }
 
-async function perform({ name, run }: Check, on: Case): Promise<Finding> {
+async function perform({ name, run }: DoctorCheck, on: Case): Promise<Finding> {
   const start = performance.now();
   const result = await Promise.resolve(on).then(run).catch(diagnose);
   return { check: name, ...result, elapsed: Math.round(performance.now() - start) };
 }
 
-function skip({ name }: Check, missing: string): Finding {
+function skip({ name }: DoctorCheck, missing: string): Finding {
   return { check: name, status: 'skipped', detail: `skipped: needs ${missing}`, elapsed: 0 };
 }
 
@@ -134,10 +134,10 @@ function adviceForNetwork({ cause, isPermanent }: PoolConnectionError): string |
 }
 
 const NETWORK_ADVICE: readonly (readonly [RegExp, string])[] = [
-  [/ENOTFOUND|EAI_AGAIN/, 'The host name is unknown. Check the address and the name server.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'The host name is unknown. DoctorCheck the address and the name server.'],
   [
     /ECONNREFUSED/,
-    'Nothing listens at this address. Check the address and the port, and that the service runs.',
+    'Nothing listens at this address. DoctorCheck the address and the port, and that the service runs.',
   ],
   [/^/, 'Check the address, and that this network can reach it.'],
 ];

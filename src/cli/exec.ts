@@ -176,9 +176,9 @@ async function exec(
 ): Promise<number> {
   const { signal } = interruption;
   await using pool = await openPool(poolName, options);
-  const { describeReplays, leaseSession } = await import('./lease.js');
+  const { describeReplays, leaseFromCommand } = await import('./lease.js');
   const { exposeNetwork = hostsOfEnvironment('exposeNetwork'), localEndpoint } = options;
-  const lease = await leaseSession(pool, { ...options, signal });
+  const lease = await leaseFromCommand(pool, { ...options, signal });
   let exposed: ExposedNetwork | undefined;
   try {
     const { grant } = lease;

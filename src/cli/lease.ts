@@ -1,5 +1,5 @@
 import type { RunEvent } from '../calls/events.js';
-import { leaseSession as acquireSession } from '../calls/lease-browser.js';
+import { leaseSession } from '../calls/lease-browser.js';
 import type { RunSummary } from '../calls/run.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { Grant, Replay } from '../services/browser-service.js';
@@ -10,7 +10,7 @@ import { leaseSettings, type LeaseCommandOptions } from './options.js';
 import { note, oneLine } from './terminal.js';
 
 /** A leased browser that another program drives. The caller must call `end`. */
-export interface SessionLease extends AsyncDisposable {
+interface SessionLease extends AsyncDisposable {
   /** The leased browser. */
   readonly grant: Grant;
   /** Lists the recordings and releases the browser, once. Never rejects; failures are printed on stderr. */
@@ -22,12 +22,12 @@ export interface SessionLease extends AsyncDisposable {
  *
  * @param signal Aborts the wait for a browser. Once there is one, only `end` ends the lease.
  */
-export async function leaseSession(
+export async function leaseFromCommand(
   pool: BrowserPool,
   { signal, ...options }: LeaseCommandOptions & { signal: AbortSignal },
 ): Promise<SessionLease> {
   const acquiring = new LinkedAbort(signal);
-  const lease = await acquireSession(pool, {
+  const lease = await leaseSession(pool, {
     ...leaseSettings(options),
     signal: acquiring.signal,
     onEvent: createLeaseLog(options.acquireTimeout),

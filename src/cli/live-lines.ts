@@ -5,7 +5,7 @@ import { paintFor, type Format, type Paint } from './terminal.js';
 export type Span = readonly [text: string, format?: Format | undefined];
 
 /** Returns the lines for a terminal of this width, in columns. */
-export type Render = (columns: number) => readonly (readonly Span[])[];
+type Render = (columns: number) => readonly (readonly Span[])[];
 
 /** The assumed size of a terminal that does not report its size. */
 const COLUMNS = 80;

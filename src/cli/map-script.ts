@@ -7,7 +7,7 @@ import { isRecord, parseJson } from '../shared/json.js';
 import { CliError, EXIT } from './errors.js';
 
 /** The exports of a script. */
-export interface TaskScript {
+interface TaskScript {
   /** The default export. Its argument is typed by the library that the script uses. */
   readonly task: (task: unknown) => unknown;
   /** Other exports that are options of the job. */

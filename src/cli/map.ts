@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Option, type Command } from 'commander';
 import { mapPooledBrowsers } from '../jobs/map-pooled-browsers.js';
 import type { MapOptions } from '../jobs/options.js';
-import { recordOf, type OutcomeRecord } from '../jobs/outcome.js';
+import { recordOfOutcome, type OutcomeRecord } from '../jobs/outcome.js';
 import { returningData } from '../jobs/task-value.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -16,7 +16,7 @@ import {
   choice,
   isScriptFirst,
   separatePool,
-  wholeNumber,
+  wholeNumberArgument,
 } from './options.js';
 import { openPool } from './service.js';
 import {
@@ -25,7 +25,7 @@ import {
   checkArtifacts,
   loadConnector,
   settingsOf,
-  type TaskOptions,
+  type TaskCommandOptions,
 } from './task-command.js';
 import { printJson } from './terminal.js';
 
@@ -36,8 +36,12 @@ export function define(command: Command, { signal }: Interruption): void {
     ['[inputs]', 'file of inputs, one per line; stdin by default, or with -'],
   )
     .description('Runs the task of a script for each line of a file, on browsers of a pool.')
-    .option('--retries <n>', 'retries of a task that failed', wholeNumber(0), 0)
-    .option('--stop-after-failures <n>', 'number of failed inputs at which the job stops', wholeNumber(1))
+    .option('--retries <n>', 'retries of a task that failed', wholeNumberArgument(0), 0)
+    .option(
+      '--stop-after-failures <n>',
+      'number of failed inputs at which the job stops',
+      wholeNumberArgument(1),
+    )
     .option('--out <file>', 'file for the results, instead of stdout')
     .addOption(choice('--format <name>', 'format of the results; csv needs --out', ['jsonl', 'csv']))
     .option('--resume', 'continue the job whose results are in --out')
@@ -128,7 +132,7 @@ Examples:
 
 /** The arguments and options of the command. */
 export interface MapCommand
-  extends TaskOptions, OutOptions, Pick<MapOptions, 'retries' | 'stopAfterFailures' | 'ordered'> {
+  extends TaskCommandOptions, OutOptions, Pick<MapOptions, 'retries' | 'stopAfterFailures' | 'ordered'> {
   script: string;
   /** Path of a file; stdin by default. */
   inputs: string | undefined;
@@ -159,7 +163,7 @@ async function map(poolName: string, command: MapCommand, signal: AbortSignal): 
   let isComplete = false;
   try {
     for await (const outcome of outcomes) {
-      const record = recordOf(outcome);
+      const record = recordOfOutcome(outcome);
       report.add(record, outcome.artifacts);
       if (checkpoint === undefined) await printRecord(record);
     }

@@ -155,7 +155,7 @@ export function timeout(flags: string, description: string, initial: string): Op
 }
 
 /** Parses a whole number in a range, both ends included. */
-export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+export function wholeNumberArgument(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
   return (text) => {
     const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;

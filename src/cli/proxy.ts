@@ -19,7 +19,7 @@ import {
   leaseSettings,
   seconds,
   time,
-  wholeNumber,
+  wholeNumberArgument,
   type LeaseCommandOptions,
 } from './options.js';
 import { openPool } from './service.js';
@@ -30,9 +30,9 @@ export function define(command: Command, { signal }: Interruption): void {
     .description(
       'Serves an address on 127.0.0.1 at which any program gets browsers of a pool, by CDP or BiDi.',
     )
-    .option('--port <port>', 'TCP port; 0 for any free port', wholeNumber(0, 65_535), 9333)
+    .option('--port <port>', 'TCP port; 0 for any free port', wholeNumberArgument(0, 65_535), 9333)
     .option('--no-secret', 'an address without a random path, for programs that take only a port: see below')
-    .option('--max <n>', 'browsers to lease at once', wholeNumber(1))
+    .option('--max <n>', 'browsers to lease at once', wholeNumberArgument(1))
     .addOption(
       new Option('--keep <seconds>', 'time for which a browser with a name waits for its next client')
         .argParser(seconds)

@@ -6,16 +6,21 @@ import type { LocalPoolEvent, LocalPoolOptions } from '../local/options.js';
 import type { LocalPool } from '../local/start-local-pool.js';
 import type { RecordingEnd } from '../recorder/recording-end.js';
 import type { Interruption } from './interruption.js';
-import { numberAboveZero, wholeNumber } from './options.js';
+import { numberAboveZero, wholeNumberArgument } from './options.js';
 import { BIDI_LIBRARY, isInstalled, startPool } from './service.js';
 import { counted, paintFor, printJson, type Format, type Paint } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   command
     .description('Serves the API of the pool service on 127.0.0.1, with Chromium on this machine.')
-    .option('--port <port>', 'TCP port; 0 for any free port', wholeNumber(0, 65_535), 0)
+    .option('--port <port>', 'TCP port; 0 for any free port', wholeNumberArgument(0, 65_535), 0)
     .option('--pool <name[=size]>', 'a pool; can be repeated (default: "default")', addPool)
-    .option('--size <browsers>', 'browsers in each pool for which --pool sets no size', wholeNumber(1), 2)
+    .option(
+      '--size <browsers>',
+      'browsers in each pool for which --pool sets no size',
+      wholeNumberArgument(1),
+      2,
+    )
     .option('--headful', 'show the windows of the browsers')
     .option('--timeout-seconds <n>', 'seconds without a connection that end a lease', numberAboveZero, 60)
     .option('--viewport <width>x<height>', 'size of the browser windows, such as 1920x1080', size)
@@ -24,7 +29,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .option(
       '--chaos <seed>',
       'cause faults on purpose; the same seed causes the same faults',
-      wholeNumber(0, 0xff_ff_ff_ff),
+      wholeNumberArgument(0, 0xff_ff_ff_ff),
     )
     .option('--executable-path <path>', 'path of the Chrome or Chromium to run')
     .option('--json', 'print JSON, one line per event')
@@ -72,7 +77,7 @@ function addPool(text: string, pools: NamedPool[] = []): NamedPool[] {
       'The name must have 1 to 255 characters of letters, digits, ".", "_" and "-"; =size may follow.',
     );
   }
-  return [...pools, { name, ...(size !== undefined && { size: wholeNumber(1)(size) }) }];
+  return [...pools, { name, ...(size !== undefined && { size: wholeNumberArgument(1)(size) }) }];
 }
 
 function size(text: string): { width: number; height: number } {
@@ -80,7 +85,7 @@ function size(text: string): { width: number; height: number } {
   if (width === undefined || height === undefined) {
     throw new InvalidArgumentError('The size must be a width and a height in pixels, such as 1280x720.');
   }
-  return { width: wholeNumber(1)(width), height: wholeNumber(1)(height) };
+  return { width: wholeNumberArgument(1)(width), height: wholeNumberArgument(1)(height) };
 }
 
 /** Serves pools until a signal. */

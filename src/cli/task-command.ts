@@ -16,7 +16,7 @@ import {
   exposeOption,
   leaseSettings,
   time,
-  wholeNumber,
+  wholeNumberArgument,
   type LeaseCommandOptions,
 } from './options.js';
 
@@ -31,7 +31,7 @@ type TaskFlag =
   | 'protocol';
 
 /** Options of each command that runs the task of a script: those of the library with a flag of the same name, and others. */
-export interface TaskOptions extends LeaseCommandOptions, Pick<MapOptions, TaskFlag> {
+export interface TaskCommandOptions extends LeaseCommandOptions, Pick<MapOptions, TaskFlag> {
   library: 'playwright' | 'puppeteer';
   /** Folder. */
   artifacts?: string;
@@ -43,10 +43,10 @@ export interface TaskOptions extends LeaseCommandOptions, Pick<MapOptions, TaskF
 export function addTaskOptions(command: Command): Command {
   return addAcquireOptions(command)
     .option('--name <name>', 'the leases are called <name>-1, <name>-2, …')
-    .option('--concurrency <n>', 'browsers to lease at once', wholeNumber(1), 4)
-    .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumber(1), 1)
-    .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumber(1))
-    .option('--host-concurrency <n>', 'tasks at once for one host', wholeNumber(1))
+    .option('--concurrency <n>', 'browsers to lease at once', wholeNumberArgument(1), 4)
+    .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumberArgument(1), 1)
+    .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumberArgument(1))
+    .option('--host-concurrency <n>', 'tasks at once for one host', wholeNumberArgument(1))
     .option('--host-delay <time>', 'time between the starts of two tasks for one host: 500ms, 2s', time)
     .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
     .addOption(
@@ -89,7 +89,7 @@ the arguments of its processes.`;
 
 /** The options of the library for a command that runs tasks. Events and progress go to the report. */
 export function settingsOf(
-  command: TaskOptions,
+  command: TaskCommandOptions,
   report: MapReport,
 ): Omit<MapOptions, 'retries' | 'checkpoint'> {
   const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, hostConcurrency, hostDelay } = command;
@@ -122,19 +122,22 @@ export function settingsOf(
 const LONGEST_WAIT = 60_000;
 
 /** The same for a worker of a queue. Its browsers are released even if it is killed. */
-export function workSettingsOf(command: TaskOptions, report: MapReport): ReturnType<typeof settingsOf> {
+export function workSettingsOf(
+  command: TaskCommandOptions,
+  report: MapReport,
+): ReturnType<typeof settingsOf> {
   const acquireTimeout = Math.min(command.acquireTimeout, LONGEST_WAIT);
   return { ...settingsOf(command, report), acquireTimeout, releaseOnCrash: true };
 }
 
-export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskOptions): Promise<void> {
+export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskCommandOptions): Promise<void> {
   if (artifacts !== undefined) return prepareFolder(artifacts, '--artifacts');
   if (trace) throw new CliError('--trace needs --artifacts, a folder for the traces.', EXIT.usage);
   if (artifactsOn === 'always') throw new CliError('--artifacts-on needs --artifacts, a folder.', EXIT.usage);
 }
 
 /** Loads the library now: a missing library must fail before a browser is leased. */
-export async function loadConnector(library: TaskOptions['library']): Promise<Connector> {
+export async function loadConnector(library: TaskCommandOptions['library']): Promise<Connector> {
   const connector = library === 'playwright' ? playwright() : puppeteer();
   await connector.load();
   return connector;

@@ -13,7 +13,7 @@ import {
   loadConnector,
   redisOf,
   workSettingsOf,
-  type TaskOptions,
+  type TaskCommandOptions,
 } from './task-command.js';
 import { counted } from './terminal.js';
 
@@ -51,7 +51,7 @@ Examples:
   $ pooled-browser work scrapers title.mjs --queue titles --concurrency 8 --pages-per-lease 2
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --queue titles`;
 
-interface WorkCommand extends TaskOptions {
+interface WorkCommand extends TaskCommandOptions {
   script: string;
   queue: string;
   /** In ms. */

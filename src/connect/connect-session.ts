@@ -12,7 +12,7 @@ import { routeTo, type Trust } from '../shared/network.js';
 import { isLoopback, webSocketFault } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
-import { DownloadWatch, type Downloads, type PlanOfDownloads } from './downloads.js';
+import { DownloadWatch, type PlanOfDownloads } from './downloads.js';
 import { MessageFilter, type MessageRules } from './message-filter.js';
 import { Extensions, type ConnectAddition } from './extension.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
@@ -61,7 +61,7 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    */
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
   /** The downloads of the browser. Undefined over WebDriver BiDi without a CDP URL. */
-  readonly downloads: Downloads | undefined;
+  readonly downloads: DownloadWatch | undefined;
   /** The socket that carries it. */
   readonly socket: Pick<Socket, 'pendingCalls'>;
 }

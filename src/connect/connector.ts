@@ -152,6 +152,22 @@ export function isBlank(url: string): boolean {
   return /^(about:blank|chrome:\/\/(newtab|new-tab-page)\/?|chrome-error:.*)?$/.test(url);
 }
 
+/** The part of a page that both libraries have. */
+interface Navigable {
+  url(): string;
+  goto(url: string, how: { timeout: number; waitUntil: 'domcontentloaded' }): Promise<unknown>;
+}
+
+/** `openUrl` of a connection of either library. */
+export async function openUrl(
+  { page }: { page?: Navigable },
+  url: string,
+  { timeout, onlyIfBlank = false }: HowToOpen,
+): Promise<void> {
+  if (onlyIfBlank && !isBlank(page!.url())) return;
+  await page!.goto(url, { timeout, waitUntil: 'domcontentloaded' });
+}
+
 /** A context in which a test opens pages: a part of the library's own. */
 export interface TestContext {
   /** Opens a page. */

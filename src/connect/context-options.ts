@@ -3,7 +3,7 @@ import type { BrowserContextOptions } from 'playwright-core';
 import { InvalidOptionError } from '../shared/errors.js';
 
 /** What is known about the options of a library's contexts. */
-export interface KnownOptions {
+interface KnownOptions {
   /** Name of the library. */
   readonly library: string;
   /** The names of its options. A newer version, or a variant of the library, may have more. */

@@ -47,18 +47,6 @@ export interface DownloadListener {
   failed(download: BrowserDownload, error: Error): void;
 }
 
-/** What the lease does with the downloads of a connection. */
-export interface Downloads {
-  /** Whether the browser has begun a download that it has not announced. */
-  isOneComing(): Promise<boolean>;
-  /** Ends a download. */
-  cancel(download: BrowserDownload): Promise<void>;
-  /** The page behind the id of a page. */
-  pageOf(id: string): DownloadPage;
-  /** Waits until the files on the browser's machine are empty. Rejects if one is not. */
-  leaveNothing(): Promise<void>;
-}
-
 /** Where the browser saves its downloads, and the folder of this machine that stands for it. */
 interface Folders {
   readonly there: string;
@@ -83,7 +71,7 @@ export interface PlanOfDownloads {
  * Playwright reads a download at the path where the browser saved it. Its message "completed" is held back until the file is
  * at that path on this machine, too; if the file can't be copied, the message becomes "canceled".
  */
-export class DownloadWatch implements Downloads {
+export class DownloadWatch {
   readonly #plan: PlanOfDownloads;
   readonly #files: BrowserFiles;
   readonly #uploads: Uploads;
@@ -139,6 +127,7 @@ export class DownloadWatch implements Downloads {
     await this.#save(ownContext);
   }
 
+  /** Whether the browser has begun a download that it has not announced. */
   async isOneComing(): Promise<boolean> {
     // A second WebSocket would cost more.
     const client = this.#files.isOpen ? this.#files : this.#plan.filter.cdp;
@@ -149,16 +138,19 @@ export class DownloadWatch implements Downloads {
     );
   }
 
+  /** Ends a download. */
   async cancel({ guid }: BrowserDownload): Promise<void> {
     const cancel = (browserContextId: string | undefined) =>
       this.#files.send('Browser.cancelDownload', { guid, browserContextId }).catch(() => {});
     await Promise.all([...this.#contexts].map(cancel));
   }
 
+  /** The page behind the id of a page. */
   pageOf(id: string): DownloadPage {
     return this.#pages.get(id) ?? { ids: [id], contextId: undefined };
   }
 
+  /** Waits until the files on the browser's machine are empty. Rejects if one is not. */
   async leaveNothing(): Promise<void> {
     // The file of a download is emptied after its copy.
     await Promise.all(this.#finished.values());

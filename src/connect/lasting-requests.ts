@@ -7,7 +7,7 @@ type SendHistograms = (
 ) => Promise<ResultOf<'Browser.getHistograms'>>;
 
 /** Requests of the whole browser since its start. */
-export interface RequestCount {
+interface RequestCount {
   readonly started: number;
   /** Number of those that may still have no response. A request that its page aborted is counted, too. */
   readonly open: number;

@@ -9,11 +9,10 @@ import type {
 } from 'playwright-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
 import {
-  isBlank,
+  openUrl,
   type Connection,
   type Connector,
   type ConnectRequest,
-  type HowToOpen,
   type Observation,
   type ObserveRequest,
 } from './connector.js';
@@ -169,15 +168,6 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   // A download and its file last as long as their context.
   page.on('download', cleaner.markUnsafe);
   return cleaner;
-}
-
-async function openUrl(
-  { page }: Partial<PlaywrightHandles>,
-  url: string,
-  { timeout, onlyIfBlank = false }: HowToOpen,
-): Promise<void> {
-  if (onlyIfBlank && !isBlank(page!.url())) return;
-  await page!.goto(url, { timeout, waitUntil: 'domcontentloaded' });
 }
 
 async function pageId({ page }: Pick<PlaywrightHandles, 'page'>): Promise<string> {

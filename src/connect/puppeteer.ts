@@ -1,12 +1,11 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
 import {
-  isBlank,
+  openUrl,
   type Connection,
   type Connector,
   type ConnectRequest,
   type ContextChoice,
-  type HowToOpen,
   type Observation,
   type ObserveRequest,
 } from './connector.js';
@@ -177,15 +176,6 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
   await cdp.send('Page.enable');
   return cleaner;
-}
-
-async function openUrl(
-  { page }: Partial<PuppeteerHandles>,
-  url: string,
-  { timeout, onlyIfBlank = false }: HowToOpen,
-): Promise<void> {
-  if (onlyIfBlank && !isBlank(page!.url())) return;
-  await page!.goto(url, { timeout, waitUntil: 'domcontentloaded' });
 }
 
 async function pageId({ page }: Pick<PuppeteerHandles, 'page'>): Promise<string> {

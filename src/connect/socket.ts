@@ -38,7 +38,7 @@ export interface SocketTap {
   message(data: Frame, envelope: Envelope): Frame | undefined | Promise<Frame | undefined>;
 }
 
-export interface SocketOptions {
+interface SocketOptions {
   readonly network?: NetworkSettings;
   /** A connection that may be open already, and is remembered for the next WebSocket. */
   readonly spare?: SpareConnection | undefined;

@@ -6,7 +6,7 @@ import { beforeProcessEnds } from '../shared/process-end.js';
 import type { Socket } from './socket.js';
 
 /** A folder that only this user can read. */
-export interface TemporaryFolder {
+interface TemporaryFolder {
   readonly path: string;
   readonly removed: Promise<void>;
 }

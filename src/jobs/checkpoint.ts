@@ -6,7 +6,7 @@ import { openFile, readLines, replaceFile } from './checkpoint-file.js';
 import { FileLock } from './file-lock.js';
 import type { InputSource } from './input-source.js';
 import type { CheckpointSettings } from './options.js';
-import { isOutcomeRecord, recordOf, type Outcome, type OutcomeRecord } from './outcome.js';
+import { isOutcomeRecord, recordOfOutcome, type Outcome, type OutcomeRecord } from './outcome.js';
 import { StoredOutcomes } from './stored-outcomes.js';
 
 /**
@@ -58,7 +58,7 @@ async function openCheckpoint(option: CheckpointSettings): Promise<Checkpoint> {
   return {
     has: (input, index) => stored.has(input, index),
     write: async (outcome) => {
-      await file.append(recordOf(outcome));
+      await file.append(recordOfOutcome(outcome));
       stored.replace(outcome.index);
     },
     close: () => file.close(stored.superseded),

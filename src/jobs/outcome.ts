@@ -118,7 +118,7 @@ export interface RecordedReason {
 }
 
 /** Converts an outcome for storage. Only the id of the session is stored, because its URLs are secrets. */
-export function recordOf(outcome: Outcome<unknown, unknown, object>): OutcomeRecord {
+export function recordOfOutcome(outcome: Outcome<unknown, unknown, object>): OutcomeRecord {
   const { index, input, attempts, sessionId, artifacts, downloads } = outcome;
   const replays = outcome.replays.flatMap((replay) => replay.replay_view_url ?? []);
   const links = {

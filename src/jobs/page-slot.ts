@@ -7,7 +7,7 @@ import type { TaskContext } from './task-context.js';
 const STEP_TIMEOUT = 10_000;
 
 /** What a slot needs to know of the job and its browser. */
-export interface SlotPlan<Handles> {
+interface SlotPlan<Handles> {
   readonly isolation: Isolation;
   readonly open: (isolation: Isolation, contextOptions: object | undefined) => Promise<Workspace<Handles>>;
   /** Whether another task may come. */

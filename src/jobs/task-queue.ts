@@ -8,7 +8,7 @@ import { Task, type TaskJob } from './task.js';
 export const NOT_NEEDED = new Error('No task is left for this browser.');
 
 /** How inputs become tasks. */
-export interface QueuePlan<Input> {
+interface QueuePlan<Input> {
   readonly limits: HostLimits;
   readonly hostOf: (input: Input, index: number) => string | undefined;
   /** Number of inputs that may be pulled before the loop receives an outcome. */

@@ -11,7 +11,7 @@ import type { Progress } from './progress.js';
 import { NOT_NEEDED, type Reservation } from './task-queue.js';
 
 /** What the workers of a job need. */
-export interface WorkersPlan<Handles, Input, Value, Session extends object> {
+interface WorkersPlan<Handles, Input, Value, Session extends object> {
   readonly pool: BrowserPool<Session>;
   readonly connector: Connector<Handles>;
   readonly browser: BrowserPlan<Handles, Input, Value, Session>;

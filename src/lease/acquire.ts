@@ -55,7 +55,7 @@ export function joinLease<Session extends object>(
 }
 
 /** What a call wants of its acquire requests. */
-export interface AcquirePlan<Session extends object> {
+interface AcquirePlan<Session extends object> {
   readonly call: CallContext<LeaseStep>;
   /** The pools that may lease the browser, in their order. */
   readonly pools: readonly BrowserPool<Session>[];

@@ -3,8 +3,8 @@ import type { BrowserSession } from '../services/kernel-api.js';
 import type { BrowserLostError, LossReason } from '../shared/lease-errors.js';
 import type { FailedLease } from './summary.js';
 
-/** The events of a lease and their facts, by `type`, in their usual order. */
-export interface LeaseSteps<Session extends object = BrowserSession> {
+/** The events of a lease and their facts, by `type`, in their usual order. `Summary` is the result with the parts of the features. */
+export interface LeaseSteps<Session extends object = BrowserSession, Summary = FailedLease<Session>> {
   /** Other calls of this process are before this one in the queue for the pool; `ahead` is their number. */
   queued: { ahead: number };
   /**
@@ -39,7 +39,7 @@ export interface LeaseSteps<Session extends object = BrowserSession> {
   /** The contexts of the lease were closed, and the browser was cleaned; with `error` if something may be left. */
   'cleaned-up': { sessionId: string; error?: Error };
   /** The call is over; `error` is what it throws. With `awaitRelease: false` the event of the release follows. */
-  ended: { status: 'ok' | 'failed'; summary: FailedLease<Session>; error?: unknown };
+  ended: { status: 'ok' | 'failed'; summary: Summary; error?: unknown };
 }
 
 /** The union of events whose facts an interface has by `type`. */

@@ -23,7 +23,7 @@ import type { LeaseStep } from './events.js';
 const EXPIRY_WARNING = 10_000;
 
 /** How a lease connects. */
-export interface LinkPlan<Handles> {
+interface LinkPlan<Handles> {
   readonly connector: Connector<Handles>;
   /** What the features add to a connect. */
   readonly additions: () => readonly ConnectAddition[];

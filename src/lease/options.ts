@@ -1,5 +1,5 @@
 import type { CheckingConnector, ContextChoice, Protocol } from '../connect/connector.js';
-import { leaseName, leaseTags } from '../pool/pool-options.js';
+import { leaseName, tagsOfLease } from '../pool/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import {
@@ -92,7 +92,7 @@ export interface AcquisitionOptions {
 
 export const acquisitionChecks = checksOf<AcquisitionOptions>()({
   name: optional(leaseName()),
-  tags: optional(leaseTags()),
+  tags: optional(tagsOfLease()),
   acquireTimeout: optional(milliseconds(), 300_000),
   unreachableTimeout: optional(milliseconds(), 30_000),
   pollTimeout: optional(anyOf('a number of milliseconds above 0, or false', milliseconds(), off()), 25_000),

@@ -31,7 +31,7 @@ export interface LeaseOutcome<Session extends object = BrowserSession> {
 export type ReleaseChoice = 'reuse' | 'destroy' | 'leave';
 
 /** Milliseconds in each stage; a stage that was not reached is missing. */
-export interface StageTimes {
+interface StageTimes {
   readonly [stage: string]: number;
   /** From the call to its end. */
   readonly total: number;
@@ -58,7 +58,9 @@ export interface FailedLease<Session extends object = BrowserSession> extends Om
   LeaseSummary<Session>,
   'session' | 'released'
 > {
+  /** The leased session; missing if none was leased. */
   session?: Session;
+  /** What happened to the browser; missing if none was leased. */
   released?: LeaseSummary['released'];
 }
 

@@ -1,7 +1,7 @@
 import type { RecordingEnd } from '../recorder/recording-end.js';
 
 /** An event of the pools, their leases and recordings. */
-export type PoolEvent =
+export type ServedPoolEvent =
   | { readonly type: 'listening'; readonly baseUrl: string }
   /** A request was answered. The status is 499 when the client closed its connection before the response. */
   | { readonly type: 'request'; readonly method: string; readonly path: string; readonly status: number }
@@ -57,7 +57,7 @@ export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
 export type DestroyReason = 'released' | 'flushed' | 'deleted' | 'inactive' | 'exited' | 'closed';
 
 /** Receives events. */
-export type Log = (event: PoolEvent) => void;
+export type Log = (event: ServedPoolEvent) => void;
 
 /** Numbers of browsers by state, and totals since the start. */
 export interface LocalPoolStats {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Checks } from '../shared/options.js';
-import type { PoolEvent } from './events.js';
+import type { ServedPoolEvent } from './events.js';
 import type { Answer } from './http/answer.js';
 import type { PageRoute } from './http/page.js';
 import type { RequestName } from './http/request.js';
@@ -35,7 +35,7 @@ export interface FeatureContext<Event = never> {
   /** @internal The links to a live view of this lease, if there is one. */
   readonly liveLinks: (pool: ChromiumPool, lease: ServedLease) => LiveLinks | undefined;
   /** Emits an event. */
-  log(event: PoolEvent | Event): void;
+  log(event: ServedPoolEvent | Event): void;
 }
 
 /** URLs of pages that show a browser. */

@@ -11,7 +11,7 @@ import {
   text,
   wholeNumber,
 } from '../shared/options.js';
-import type { PoolEvent } from './events.js';
+import type { ServedPoolEvent } from './events.js';
 import type { LocalFeature } from './feature.js';
 import * as features from './features.js';
 import {
@@ -38,7 +38,7 @@ type OptionsOfFeatures = All<OptionsOf<Feature>>;
 export type AddedByFeatures = All<AddedBy<Feature>>;
 
 /** An event of the local pool, for `onLog`; `type` names it. Events contain no secrets. */
-export type LocalPoolEvent = PoolEvent | EventOf<Feature>;
+export type LocalPoolEvent = ServedPoolEvent | EventOf<Feature>;
 
 /** Options of `startLocalPool`. */
 export interface LocalPoolOptions extends OptionsOfFeatures {

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 // Bun has a module 'undici' of its own, without what is used here. Its file is the real one everywhere.
 import { Pool } from 'undici/index.js';
 import { hasFakeTimers, nextTurn } from '../shared/clock.js';
-import { contentOf, LARGEST_HEADERS, type HttpRequest } from './http.js';
+import { encode, LARGEST_HEADERS, type HttpRequest } from './http.js';
 import type { Reachability } from './reachability.js';
 import type { OpenResponse } from './response.js';
 
@@ -47,7 +47,7 @@ export class Connections {
    */
   async send(message: HttpRequest, signal: AbortSignal, pause = 0): Promise<OpenResponse> {
     const { url, method = 'GET' } = message;
-    const { headers, text } = contentOf(message);
+    const { headers, text } = encode(message);
     // Before undici uses an idle connection again, it waits for the global `setImmediate`, which a test can have replaced.
     const pool = hasFakeTimers() ? this.#withoutIdle : this.#pool;
     return pool.request({

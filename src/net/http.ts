@@ -13,7 +13,7 @@ export interface HttpRequest {
 }
 
 /** The headers of a request, and its body as text. */
-export function contentOf({ headers, body }: HttpRequest): {
+export function encode({ headers, body }: HttpRequest): {
   headers: Record<string, string>;
   text: string | undefined;
 } {
@@ -55,7 +55,7 @@ export async function sendOnce(message: HttpRequest, how: SendOnce): Promise<Htt
 export async function openOnce(message: HttpRequest, { route, signal }: SendOnce): Promise<IncomingMessage> {
   const { url, method = 'GET' } = message;
   const connection = await openConnection(url, route, { signal });
-  const { headers, text } = contentOf(message);
+  const { headers, text } = encode(message);
   return new Promise((resolve, reject) => {
     const options = {
       createConnection: () => connection,

@@ -56,6 +56,21 @@ export async function readResponse(response: OpenResponse): Promise<HttpResponse
   return { status, headers, body, ...(brokenBy && { brokenBy }) };
 }
 
+/** Milliseconds without a byte after which streamed content counts as broken. */
+export const LONGEST_PAUSE = 30_000;
+
+/** Streams content. Distinguishes a broken connection from errors of the code that reads the content. */
+export async function* contentOf(
+  body: AsyncIterable<Buffer>,
+  toError: (cause: unknown) => unknown,
+): AsyncGenerator<Buffer, void> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw toError(error);
+  }
+}
+
 /** Unpacks a body that a gateway compressed, though the request accepts no encoding. Of a broken one, what is there. */
 function unpack(packed: Buffer, encoding: string): { bytes: Buffer; fault?: Error } {
   const zlib = process.getBuiltinModule('node:zlib');

@@ -1,5 +1,5 @@
 import { backoff, clock, delay, startTimer, type Backoff } from '../shared/clock.js';
-import { Semaphore } from './semaphore.js';
+import { Semaphore } from '../shared/semaphore.js';
 
 /** A request without an error for this many ms has reached a service that works, and waits for a browser. */
 const PROBE_PATIENCE = 12_000;

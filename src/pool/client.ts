@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { nextTurn } from '../shared/clock.js';
@@ -11,13 +10,11 @@ import { Host } from './host.js';
 import { INTERNALS, type ClientSettings, type PoolWithInternals } from './pool-internals.js';
 import { isToken, type Token } from './pool-options.js';
 import { explain, unreachable } from '../net/reachability.js';
-import { readResponse, type HttpResponse } from '../net/response.js';
+import { contentOf, LONGEST_PAUSE, readResponse, type HttpResponse } from '../net/response.js';
 import { authorize, completeRequest, type CompleteRequest } from './tickets.js';
 
 /** Timeout of a request that does not wait for a browser, in ms. */
 export const REQUEST_TIMEOUT = 30_000;
-/** Milliseconds without a byte after which streamed content counts as broken. */
-const LONGEST_PAUSE = 30_000;
 
 /** How to send a request. */
 export interface SendOptions {
@@ -213,7 +210,7 @@ export class ServiceClient {
 }
 
 /** Work that continues after an abort of its caller, such as the release of a browser that was leased too late. */
-export class BackgroundWork {
+class BackgroundWork {
   readonly #work = new Set<Promise<unknown>>();
 
   /** Adds work for `settled` to wait for. The work handles its own errors. */
@@ -230,15 +227,3 @@ export class BackgroundWork {
 
 /** An acquire request that waits sends nothing. */
 const IDLE_ADVICE = '. If the proxy closes idle connections, decrease pollTimeout';
-
-/** Distinguishes a broken connection from errors of the code that reads the content. */
-async function* contentOf(
-  body: Readable,
-  toError: (error: unknown) => unknown,
-): AsyncGenerator<Buffer, void> {
-  try {
-    yield* body as AsyncIterable<Buffer>;
-  } catch (error) {
-    throw toError(error);
-  }
-}

@@ -28,7 +28,7 @@ export interface ErrorSample {
   readonly code?: string;
 }
 
-export interface ExpectedSession {
+interface ExpectedSession {
   readonly id: string;
   readonly leaseId: string;
 }

@@ -13,8 +13,10 @@ import type { ServiceRequest, VideoSearch } from '../services/browser-service.js
 import type { SendOptions, ServiceClient } from './client.js';
 import type { downloadChecks } from './pool-options.js';
 import {
+  contentOf,
   expectSuccess,
   readAs,
+  LONGEST_PAUSE,
   readResponse,
   responseError,
   retryAfter,
@@ -25,8 +27,6 @@ import { namingFile } from '../shared/naming-file.js';
 /** Milliseconds between two requests if the service names no time, and the minimum. */
 const DEFAULT_PAUSE = 1000;
 const SHORTEST_PAUSE = 100;
-/** Milliseconds without a byte after which a video counts as broken. */
-const LONGEST_PAUSE = 30_000;
 
 /** A downloaded video. */
 export interface DownloadedReplay {
@@ -179,18 +179,6 @@ class VideoSource {
       throw new ReplayNotReadyError(message, { ...facts, elapsed });
     }
     await delay(pause, signal);
-  }
-}
-
-/** Distinguishes a broken connection from errors of the code that reads the content. */
-async function* contentOf(
-  body: AsyncIterable<Buffer>,
-  fail: (cause: unknown) => never,
-): AsyncGenerator<Buffer, void> {
-  try {
-    yield* body;
-  } catch (error) {
-    fail(error);
   }
 }
 

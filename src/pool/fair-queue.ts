@@ -1,5 +1,5 @@
 import { Pacer } from './pacer.js';
-import { Semaphore } from './semaphore.js';
+import { Semaphore } from '../shared/semaphore.js';
 
 /** Maximum number of calls of this process that send acquire requests to one pool at the same time. */
 const MOST_SENDERS = 32;

@@ -114,7 +114,7 @@ export function heldSessionsOf(pool: PoolWithInternals): HeldSessions {
 const pools = new WeakMap<PoolWithInternals, HeldSessions>();
 
 /** The leased browsers of a pool that this process must release, also when it ends or crashes. */
-export class HeldSessions {
+class HeldSessions {
   readonly idOrName: string;
   readonly client: ServiceClient;
   readonly #held = new Set<HeldSession>();

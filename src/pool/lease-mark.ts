@@ -1,5 +1,5 @@
 /** Who leased a browser, and when: a tag of its session, so that a lease of a crashed machine can be found and ended. */
-export interface LeaseMark {
+interface LeaseMark {
   readonly host: string;
   readonly pid: number;
   /** ISO 8601, by the clock of that machine. */

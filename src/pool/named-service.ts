@@ -40,7 +40,7 @@ const VARIABLE = 'BROWSER_POOL_SERVICE';
 const TOKEN_VARIABLE = 'BROWSER_POOL_ACCESS_TOKEN';
 
 /** A service, and the address of its requests. */
-export interface ServiceAt {
+interface ServiceAt {
   readonly service: BrowserService;
   /** Undefined if nobody named one. */
   readonly baseUrl: string | undefined;
@@ -80,7 +80,7 @@ export function addressOfEnvironment(): string | undefined {
 }
 
 /** Whether a service is the one of the environment, or a copy of it, and has no other address: the environment describes it. */
-export function isServiceOfEnvironment({ baseUrl }: Pick<BrowserService, 'baseUrl'>): boolean {
+function isServiceOfEnvironment({ baseUrl }: Pick<BrowserService, 'baseUrl'>): boolean {
   const name = environment.service() ?? 'kernel';
   return baseUrl !== undefined && baseUrl === ownAddressOf(name);
 }

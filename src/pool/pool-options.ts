@@ -145,7 +145,7 @@ export function leaseName(): Check<string> {
 }
 
 /** Tags of a lease. */
-export function leaseTags(): Check<Readonly<Record<string, string>>> {
+export function tagsOfLease(): Check<Readonly<Record<string, string>>> {
   return checked((tags) => {
     if (!isRecord(tags) || Object.values(tags).some((value) => typeof value !== 'string'))
       return 'must be an object whose values are strings';
@@ -233,7 +233,7 @@ export const downloadChecks = checksOf<DownloadOptions>()({
 export const acquireRequestChecks = checksOf<AcquireRequest>()({
   acquire_timeout_seconds: optional(wholeNumber(0)),
   name: optional(leaseName()),
-  tags: optional(leaseTags()),
+  tags: optional(tagsOfLease()),
   start_url: optional(pageUrl()),
 });
 

@@ -9,7 +9,7 @@ import { RELEASE_PROGRAM } from './release-program.js';
 import type { ReleaseTicket, SearchTicket } from './tickets.js';
 
 /** What a helper releases: a browser, or what the search for an open acquire request finds. */
-export type HelperTicket = ReleaseTicket | SearchTicket;
+type HelperTicket = ReleaseTicket | SearchTicket;
 
 /**
  * A line of JSON for the release process, which releases the remaining leases at the end of its input. Messages identify leases

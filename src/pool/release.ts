@@ -40,7 +40,7 @@ export function replyOf({ status, body, headers }: HttpResponse): Reply {
   return { status, body, isSent: true, isFinal, retryAfter: retryAfter(headers) };
 }
 
-export interface Answer extends Reply {
+export interface OwnerReply extends Reply {
   readonly to: 'release' | 'owner';
   /** Of a successful answer to the check of the owner. */
   readonly isOurs?: boolean;
@@ -54,7 +54,7 @@ export interface Step {
 }
 
 /** The facts about a lease on which the steps depend. */
-export interface ReleasePolicy {
+interface ReleasePolicy {
   readonly owner: ReleaseTicket['owner'] | undefined;
   /** The request lets the service lease the same session again. */
   readonly reuses: boolean;
@@ -76,7 +76,7 @@ export interface ReleasePolicy {
 export function nextStep(
   { owner, gone, unclear, reuses }: ReleasePolicy,
   doubt: Doubt,
-  answer?: Answer,
+  answer?: OwnerReply,
 ): Step {
   // Each session has one lease: a repeated request can't end another one.
   const before = owner === undefined ? 'none' : doubt;
@@ -95,7 +95,7 @@ export function nextStep(
   return { next: afterFailure(owner, after), doubt: after, pauses: true };
 }
 
-function afterCheck(owner: ReleaseTicket['owner'], doubt: Doubt, answer: Answer): Step {
+function afterCheck(owner: ReleaseTicket['owner'], doubt: Doubt, answer: OwnerReply): Step {
   const { status = 0, isOurs, isFinal } = answer;
   const { isAbsent } = meaningOf(status);
   if (isOurs || (isAbsent && doubt === 'failed')) return { next: 'release', doubt };
@@ -122,7 +122,7 @@ const LONGEST_PART = 1 / 2;
 /** Shortest timeout of a request in ms, if there is time. */
 const SHORTEST_REQUEST = 1000;
 
-export interface ReleasePlan {
+interface ReleasePlan {
   readonly reuses: boolean;
   /** Milliseconds for all requests. */
   readonly timeout: number;
@@ -162,7 +162,7 @@ export async function releaseBrowser(
   }
 }
 
-function readOwner(reply: Reply, check: OwnerCheck): Answer {
+function readOwner(reply: Reply, check: OwnerCheck): OwnerReply {
   const { status, body = '' } = reply;
   if (status === undefined || !isSuccess(status)) return { ...reply, to: 'owner' };
   const record = jsonOf(body);
@@ -177,7 +177,7 @@ const SEARCH_PAUSE = { factor: 1.5, minTimeout: 500, maxTimeout: 5000, randomize
 const LATEST_SEARCH = 60_000;
 const SEARCH_TIMEOUT = 5000;
 
-export interface SearchPlan extends Pick<ReleasePlan, 'send'> {
+interface SearchPlan extends Pick<ReleasePlan, 'send'> {
   /** Milliseconds in which the service may still lease the browser. */
   readonly timeLeft: () => number;
   /** Releases what was found. */

@@ -112,7 +112,7 @@ const UNSAFE = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/u;
 /** The codes with which libraries colour their messages. */
 const COLORS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g');
 
-export function withoutColors(text: string): string {
+function withoutColors(text: string): string {
   return text.replaceAll(COLORS, '');
 }
 

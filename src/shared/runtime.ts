@@ -18,7 +18,7 @@ function readRuntime(): { readonly name: 'Node' | 'Bun' | 'Deno'; readonly versi
 }
 
 /** A program for a process of its own: the text of a module that imports only modules of Node, or the path of a file. */
-export type HelperProgram = { readonly text: string } | { readonly file: string };
+type HelperProgram = { readonly text: string } | { readonly file: string };
 
 /** How to start a program in a process of its own. */
 export interface HelperCommand {

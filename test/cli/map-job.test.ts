@@ -9,7 +9,12 @@ import { openInputs, readInputCheck } from '../../src/cli/map-inputs.js';
 import { writeCsv } from '../../src/cli/map-out.js';
 import { MapReport } from '../../src/cli/map-report.js';
 import { loadScript } from '../../src/cli/map-script.js';
-import { addTaskOptions, settingsOf, type TaskOptions, workSettingsOf } from '../../src/cli/task-command.js';
+import {
+  addTaskOptions,
+  settingsOf,
+  type TaskCommandOptions,
+  workSettingsOf,
+} from '../../src/cli/task-command.js';
 import { namingFile } from '../../src/shared/naming-file.js';
 
 let folder: string;
@@ -168,7 +173,7 @@ function settings(read: typeof settingsOf, ...flags: string[]) {
     onEvent: _onEvent,
     onProgress: _onProgress,
     ...options
-  } = read(command.opts<TaskOptions>(), report);
+  } = read(command.opts<TaskCommandOptions>(), report);
   return options;
 }
 

@@ -283,7 +283,7 @@ const BREAKS: readonly Break[] = [
   broken(
     'an outcome is in the checkpoint before the loop receives it',
     'jobs/checkpoint.ts',
-    ['await file.append(recordOf(outcome));', ''],
+    ['await file.append(recordOfOutcome(outcome));', ''],
     'jobs/checkpoint',
   ),
   broken(

@@ -6,7 +6,7 @@ import {
   releaseBrowser,
   releaseFound,
   replyOf,
-  type Answer,
+  type OwnerReply,
   type Doubt,
   type Reply,
   type Step,
@@ -32,7 +32,7 @@ const OWNERS = {
 
 type Sent = number | 'no answer' | 'not sent' | 'final' | 'ours';
 
-function answer(to: Answer['to'], sent: Sent): Answer {
+function answer(to: OwnerReply['to'], sent: Sent): OwnerReply {
   if (sent === 'ours') return { to, status: 200, isSent: true, isOurs: true };
   if (typeof sent === 'number') return { to, status: sent, isSent: true };
   return { to, isSent: sent === 'no answer', isFinal: sent === 'final' };
@@ -42,7 +42,7 @@ type Row = [
   request: 'reuse' | 'destroy',
   owner: (keyof typeof OWNERS)[],
   before: Doubt[],
-  answers: 'begins' | [to: Answer['to'], ...Sent[]],
+  answers: 'begins' | [to: OwnerReply['to'], ...Sent[]],
   next: Step['next'],
   doubt?: Doubt,
 ];

@@ -66,7 +66,7 @@ const NO_PATHS: Readonly<Record<string, RegExp>> = {
 type Params = Record<string, unknown>;
 
 /** The answer to a message that does not reach the server, or the message that does. */
-export type Guarded = { readonly pass: string } | { readonly answer: string };
+type Guarded = { readonly pass: string } | { readonly answer: string };
 
 interface Known {
   readonly type: string;
@@ -74,7 +74,7 @@ interface Known {
   readonly children: Set<string>;
 }
 
-export interface GuardOptions {
+interface GuardOptions {
   /** Hides the contexts that exist before the client: the browser's own one. */
   readonly hidesOwnContext: boolean;
   /** The URLs to which this machine may send requests of the API for the client. Undefined: all. */

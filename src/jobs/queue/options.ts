@@ -31,7 +31,7 @@ import type { QueueProgress } from './queue-progress.js';
 import { faultOfAddress, type RedisAddress } from './redis.js';
 
 /** The options of all functions that use a queue. */
-export interface QueueOptions {
+interface QueueOptions {
   /** The Redis of the queue: a URL (`redis://` or `rediss://`), or ioredis options. Default: `REDIS_URL`. */
   connection?: RedisAddress | undefined;
   /**

@@ -4,7 +4,13 @@ import { withoutSecrets } from '../../shared/errors.js';
 import { isRecord } from '../../shared/json.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import { excerpt } from '../../shared/redact.js';
-import { recordOf, recordReason, type Outcome, type OutcomeRecord, type RecordedReason } from '../outcome.js';
+import {
+  recordOfOutcome,
+  recordReason,
+  type Outcome,
+  type OutcomeRecord,
+  type RecordedReason,
+} from '../outcome.js';
 
 /** The data of a job. */
 export interface QueuedInput {
@@ -59,7 +65,13 @@ const OWN_QUEUE = 'Use a queue of its own for each kind of job.';
 
 /** Converts the outcome of an attempt for storage. */
 export function storedAttempt(outcome: Outcome<unknown, unknown, object>): StoredAttempt {
-  const { index: _index, input: _input, attempts: _attempts, status: _status, ...stored } = recordOf(outcome);
+  const {
+    index: _index,
+    input: _input,
+    attempts: _attempts,
+    status: _status,
+    ...stored
+  } = recordOfOutcome(outcome);
   return stored;
 }
 

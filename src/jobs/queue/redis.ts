@@ -133,7 +133,7 @@ const LOST_HINT =
   'The inputs and results in it are kept if it stores them (appendonly yes). Start Redis, then start this program again.';
 
 /** Returns the address that was passed, or else that of the environment. */
-export function redisAddress(passed: RedisAddress | undefined): RedisAddress {
+function redisAddress(passed: RedisAddress | undefined): RedisAddress {
   const address = passed ?? environment.redisUrl();
   if (address === undefined) throw new InvalidOptionError('connection', NO_ADDRESS);
   const fault = faultOfAddress(address);

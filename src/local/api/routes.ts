@@ -1,11 +1,11 @@
-import type { Route } from '../http/server.js';
+import type { HttpRoute } from '../http/server.js';
 import type { Api } from './api.js';
 import { deleteBrowser, describeBrowser, listBrowsers } from './browser-routes.js';
 import { acquire, flush, poolRecord, release } from './pool-routes.js';
 import { listReplays, replayVideo, startReplay, stopReplay } from './replay-routes.js';
 
 /** All paths of the API. */
-export function apiRoutes(api: Api): readonly Route[] {
+export function apiRoutes(api: Api): readonly HttpRoute[] {
   return [
     ['acquire', 'POST', /^\/browser_pools\/([^/]+)\/acquire$/, (call) => acquire(api, call)],
     ['release', 'POST', /^\/browser_pools\/([^/]+)\/release$/, (call) => release(api, call)],

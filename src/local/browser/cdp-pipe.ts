@@ -5,7 +5,7 @@ import { isRecord } from '../../shared/json.js';
 /** A command without a response. */
 interface Pending {
   /** Undefined for a command of the pipe itself. */
-  readonly client: CdpClient | undefined;
+  readonly client: PipeClient | undefined;
   readonly onResponse: (response: CdpMessage) => void;
 }
 
@@ -21,7 +21,7 @@ export class CdpPipe implements CdpBrowser {
   /** By the id on the pipe. */
   readonly #pending = new Map<number, Pending>();
   /** The clients of all CDP sessions. */
-  readonly #owners = new Map<string, CdpClient>();
+  readonly #owners = new Map<string, PipeClient>();
   #unfinished: Buffer[] = [];
   #lastId = 0;
   #hasEnded = false;
@@ -34,13 +34,13 @@ export class CdpPipe implements CdpBrowser {
   }
 
   /** Adds a client. Rejects when Chromium has ended. */
-  async connect(receiver: CdpReceiver): Promise<CdpClient> {
+  async connect(receiver: CdpReceiver): Promise<PipeClient> {
     const { result } = await new Promise<CdpMessage>((resolve) => {
       this.#send({ method: 'Target.attachToBrowserTarget' }, resolve);
     });
     if (!isRecord(result) || this.#hasEnded) throw new Error('The browser has ended.');
     const session = String(result['sessionId']);
-    const client: CdpClient = new CdpClient(session, receiver, {
+    const client: PipeClient = new PipeClient(session, receiver, {
       send: (command, onResponse) => this.#send(command, onResponse, client),
       close: () => this.#close(client),
     });
@@ -49,14 +49,14 @@ export class CdpPipe implements CdpBrowser {
   }
 
   /** @param onResponse Receives an empty response when Chromium has ended. */
-  #send(command: CdpMessage, onResponse: Pending['onResponse'], client?: CdpClient): void {
+  #send(command: CdpMessage, onResponse: Pending['onResponse'], client?: PipeClient): void {
     if (this.#hasEnded) return onResponse({});
     const id = ++this.#lastId;
     this.#input.write(`${JSON.stringify({ ...command, id })}${END}`);
     this.#pending.set(id, { client, onResponse });
   }
 
-  #close(client: CdpClient): void {
+  #close(client: PipeClient): void {
     for (const [session, owner] of this.#owners) if (owner === client) this.#owners.delete(session);
     // Chromium never answers the commands of a detached session.
     for (const [id, { client: sender }] of this.#pending) if (sender === client) this.#pending.delete(id);
@@ -105,7 +105,7 @@ interface PipeAccess {
 }
 
 /** A client of a Chromium. To the client, the pipe looks like a separate connection. */
-export class CdpClient implements CdpChannel {
+export class PipeClient implements CdpChannel {
   /** The browser session of the client, which the client is not aware of. */
   readonly session: string;
   readonly #receiver: CdpReceiver;

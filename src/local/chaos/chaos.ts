@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { clock, startTimer } from '../../shared/clock.js';
 import type { FeatureContext, LocalFeature, RunningFeature } from '../feature.js';
-import { contentOf, faultAnswer, HttpFault, type Answer, type Content } from '../http/answer.js';
+import { bodyOf, faultAnswer, HttpFault, type Answer, type Content } from '../http/answer.js';
 import type { RequestName } from '../http/request.js';
 import type { ServedLease } from '../pool/served-lease.js';
 import {
@@ -70,7 +70,7 @@ class Chaos implements RunningFeature {
       await sleep(fault.milliseconds, undefined, { ref: false });
       return answer;
     }
-    const content = contentOf(answer);
+    const content = bodyOf(answer);
     if (fault.fault === 'resetAfter' || !content) return reset(response.socket);
     return { ...answer, content: { ...content, data: Readable.from(firstHalf(content)) } };
   }

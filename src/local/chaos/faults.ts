@@ -82,7 +82,7 @@ export interface LocalPoolFaultRates {
  *
  * @inline
  */
-export type FaultName = keyof LocalPoolFaultRates;
+type FaultName = keyof LocalPoolFaultRates;
 
 /**
  * A place where a fault can happen.

@@ -10,7 +10,7 @@ export interface ShownPage {
 }
 
 /** A small picture of a page. */
-export interface Thumbnail {
+interface Thumbnail {
   readonly jpeg: Buffer;
   /** Changes with each picture. */
   readonly number: number;

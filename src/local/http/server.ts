@@ -13,9 +13,9 @@ import type { Pages } from './pages.js';
 import { checkSource, checkToken, methodOf, type RequestName, type RouteCall } from './request.js';
 
 /** What the server serves. */
-export interface Served {
+interface Served {
   readonly token: string;
-  readonly routes: readonly Route[];
+  readonly routes: readonly HttpRoute[];
   readonly pages: Pages;
   /** Opens a WebSocket, or answers with an error. */
   readonly upgrade: (...received: Upgrade) => Promise<void>;
@@ -125,7 +125,7 @@ export class PoolServer {
 }
 
 /** A path of the API. */
-export type Route = readonly [
+export type HttpRoute = readonly [
   name: RequestName,
   method: string,
   path: RegExp,
@@ -133,7 +133,7 @@ export type Route = readonly [
 ];
 
 /** Finds the route of a request. @throws HttpFault 404 or 405 */
-function findRoute(routes: readonly Route[], method: string | undefined, path: string) {
+function findRoute(routes: readonly HttpRoute[], method: string | undefined, path: string) {
   const matching = routes.filter(([, , pattern]) => pattern.test(path));
   if (matching.length === 0) throw notFound('There is no such path.');
   const found = matching.find(([, allowed]) => allowed === method);

@@ -63,7 +63,7 @@ export type MouseCommand = v.InferOutput<typeof mouse>;
 type KeyCommand = v.InferOutput<typeof key>;
 
 /** Parses and checks a message. @returns undefined if it is not a valid command. */
-export function readCommand(message: string): LiveCommand | undefined {
+export function readLiveCommand(message: string): LiveCommand | undefined {
   try {
     const result = v.safeParse(command, parseJson(message));
     return result.success ? result.output : undefined;

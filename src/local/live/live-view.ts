@@ -2,7 +2,7 @@ import type { WebSocket } from 'ws';
 import { CdpConnection, type CdpEvent, type CdpSession } from '../../net/cdp-connection.js';
 import type { PicturedBrowser, Watch } from '../../recorder/pictures.js';
 import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
-import { performCommand, readCommand, withLimits, type LiveCommand } from './live-commands.js';
+import { performCommand, readLiveCommand, withLimits, type LiveCommand } from './live-commands.js';
 
 /** A message from the server to the live view page. Binary messages are JPEG pictures. */
 export type LiveMessage =
@@ -49,7 +49,7 @@ export class LiveView {
     this.#open().catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
     const perform = withLimits((command) => this.#perform(command));
     socket.on('message', (data: Buffer, isBinary) => {
-      const command = isBinary ? undefined : readCommand(data.toString());
+      const command = isBinary ? undefined : readLiveCommand(data.toString());
       if (command) perform(command);
     });
     socket.once('close', () => this.#end());

@@ -3,9 +3,10 @@ import { openUrl } from '../browser/open-url.js';
 import type { DestroyReason, LocalPoolStats, Log } from '../events.js';
 import { closing, HttpFault } from '../http/answer.js';
 import type { CheckedSettings } from '../settings.js';
-import { Filler, type StartLimit } from './filler.js';
+import type { Semaphore } from '../../shared/semaphore.js';
+import { Filler } from './filler.js';
 import {
-  nameOf,
+  nameField,
   PooledChromium,
   ServedLease,
   waitInQueue,
@@ -22,9 +23,9 @@ export type LaunchBrowser = (
 ) => Promise<Chromium>;
 
 /** What the pools of a server share. */
-export interface SharedByPools {
+interface SharedByPools {
   readonly launch: LaunchBrowser;
-  readonly startLimit: StartLimit;
+  readonly startLimit: Semaphore;
   readonly history: LeaseHistory;
   readonly log: Log;
   /** Whether a browser keeps its session id in the next lease. */
@@ -113,7 +114,7 @@ export class ChromiumPool {
     const refusal = this.#shared.nameConflict(request.name) ?? this.#startFailure();
     if (refusal) throw refusal;
     if (this.#idle.length === 0 && wait > 0) {
-      this.#shared.log({ type: 'waiting', pool: this.settings.name, ...nameOf(request) });
+      this.#shared.log({ type: 'waiting', pool: this.settings.name, ...nameField(request) });
     }
     const asked = performance.now();
     const lease = waitInQueue(this.#queue, request, wait, signal);
@@ -127,7 +128,7 @@ export class ChromiumPool {
     const lease = this.#leases.get(sessionId);
     if (!lease) return false;
     this.#totals.released++;
-    this.#shared.log({ type: 'released', pool: this.settings.name, sessionId, ...nameOf(lease.request) });
+    this.#shared.log({ type: 'released', pool: this.settings.name, sessionId, ...nameField(lease.request) });
     if (reuse) this.#putBack(lease, 'reused');
     else this.#destroy(lease.browser, 'released');
     return true;
@@ -185,7 +186,7 @@ export class ChromiumPool {
     });
     this.#leases.set(sessionId, lease);
     this.#totals.granted++;
-    this.#shared.log({ type: 'leased', pool, sessionId, ...nameOf(request) });
+    this.#shared.log({ type: 'leased', pool, sessionId, ...nameField(request) });
     grant(lease);
   }
 

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chromium } from '../browser/chromium.js';
+import type { Semaphore } from '../../shared/semaphore.js';
 import type { CheckedSettings } from '../settings.js';
 
 /** The part of a pool that its filler uses. */
 interface FillerHost {
   readonly settings: Pick<CheckedSettings, 'size' | 'fillRatePerMinute'>;
   /** Limits the starts of all pools. */
-  readonly limit: StartLimit;
+  readonly limit: Semaphore;
   /** Counts the browsers that the pool should have now, without those it has. */
   readonly missing: () => number;
   readonly start: (signal: AbortSignal) => Promise<Chromium>;
@@ -14,6 +15,8 @@ interface FillerHost {
   readonly onFailed: (error: Error) => void;
 }
 
+/** Browsers that start at the same time slow each other down. */
+const MOST_STARTS = 2;
 /** Delays after failed starts, in ms. */
 const FIRST_BACKOFF = 500;
 const LONGEST_BACKOFF = 15_000;
@@ -86,9 +89,11 @@ export class Filler {
     const { signal } = this.#stop;
     if (delay > 0) await sleep(delay, undefined, { signal });
     this.#starting++;
+    const leave = await this.#host.limit.take(MOST_STARTS);
     try {
-      return await this.#host.limit.run(() => this.#host.start(signal));
+      return await this.#host.start(signal);
     } finally {
+      leave();
       this.#starting--;
     }
   }
@@ -105,24 +110,5 @@ export class Filler {
     const now = performance.now();
     this.#lastTurn = Math.max(now, this.#lastTurn) + 60_000 / ((size * fillRatePerMinute) / 100);
     return this.#lastTurn - now;
-  }
-}
-
-/** Browsers that start at the same time slow each other down: at most two start at once, in order. */
-export class StartLimit {
-  readonly #waiting: (() => void)[] = [];
-  #free = 2;
-
-  async run<T>(job: () => Promise<T>): Promise<T> {
-    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#free--;
-    try {
-      return await job();
-    } finally {
-      // The place passes directly to the next job, because a free place could be taken twice.
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free++;
-    }
   }
 }

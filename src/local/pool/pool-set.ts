@@ -2,7 +2,7 @@ import type { LocalPoolStats, Log } from '../events.js';
 import { HttpFault, notFound } from '../http/answer.js';
 import type { CheckedSettings, Quirks } from '../settings.js';
 import { ChromiumPool, type LaunchBrowser } from './chromium-pool.js';
-import { StartLimit } from './filler.js';
+import { Semaphore } from '../../shared/semaphore.js';
 import { LeaseHistory, type ServedLease } from './served-lease.js';
 
 interface PoolSetOptions {
@@ -20,7 +20,7 @@ export class PoolSet {
   constructor(pools: readonly CheckedSettings[], { quirks, log, launch }: PoolSetOptions) {
     this.#quirks = quirks;
     const { keepsSessionId } = quirks;
-    const startLimit = new StartLimit();
+    const startLimit = new Semaphore();
     const nameConflict = (name: string | undefined) => this.#nameConflict(name);
     const shared = { launch, startLimit, history: this.history, log, keepsSessionId, nameConflict };
     this.#pools = pools.map((settings) => new ChromiumPool(settings, shared));

@@ -138,7 +138,7 @@ export class LeaseHistory {
 }
 
 /** The name for an event. */
-export function nameOf({ name }: LeaseFields): { name?: string } {
+export function nameField({ name }: LeaseFields): { name?: string } {
   return name === undefined ? {} : { name };
 }
 

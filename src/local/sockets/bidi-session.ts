@@ -5,7 +5,7 @@ import type { Chromium } from '../browser/chromium.js';
 import { HttpFault } from '../http/answer.js';
 
 /** A BiDi message of either direction. */
-export type Message = Record<string, unknown>;
+export type BidiMessage = Record<string, unknown>;
 
 /** The package chromium-bidi, once it is loaded. */
 export interface BidiLibrary {
@@ -54,10 +54,10 @@ export class BidiSession implements BidiMapper.BidiTransport {
   readonly #clients = new Map<string | undefined, BidiMapper.CdpClient>();
   #cdp!: CdpConnection;
   #onCommand: CommandHandler = () => {};
-  #onMessage: (message: Message) => void;
+  #onMessage: (message: BidiMessage) => void;
   #isInEvent = false;
 
-  private constructor(library: BidiLibrary, onMessage: (message: Message) => void) {
+  private constructor(library: BidiLibrary, onMessage: (message: BidiMessage) => void) {
     this.#library = library;
     this.#onMessage = onMessage;
   }
@@ -66,7 +66,7 @@ export class BidiSession implements BidiMapper.BidiTransport {
   static async open(
     library: BidiLibrary,
     browser: Chromium,
-    onMessage: (message: Message) => void,
+    onMessage: (message: BidiMessage) => void,
   ): Promise<BidiSession> {
     const session = new BidiSession(library, onMessage);
     const client = session.#createClient(undefined);
@@ -86,7 +86,7 @@ export class BidiSession implements BidiMapper.BidiTransport {
   }
 
   /** Passes a command of the client to chromium-bidi. */
-  send(command: Message): void {
+  send(command: BidiMessage): void {
     void this.#onCommand(command as unknown as Parameters<CommandHandler>[0]);
   }
 
@@ -105,7 +105,7 @@ export class BidiSession implements BidiMapper.BidiTransport {
 
   /** Called by chromium-bidi with a message for the client. */
   sendMessage(message: object): void {
-    this.#onMessage(message as Message);
+    this.#onMessage(message as BidiMessage);
   }
 
   /** Called by chromium-bidi. */

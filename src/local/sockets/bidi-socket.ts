@@ -3,7 +3,7 @@ import { isRecord } from '../../shared/json.js';
 import type { ServedLease } from '../pool/served-lease.js';
 import type { Quirks } from '../settings.js';
 import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from './websocket.js';
-import { BidiSession, type BidiLibrary, type Message } from './bidi-session.js';
+import { BidiSession, type BidiLibrary, type BidiMessage } from './bidi-session.js';
 
 type SessionKind = Quirks['bidiSession'];
 
@@ -62,7 +62,7 @@ export class BidiSocket {
     const answer = await this.#open(command);
     if (answer['type'] !== 'success') return this.#send(answer);
     // chromium-bidi gives every session the id "unknown".
-    const { capabilities } = answer['result'] as { capabilities: Message };
+    const { capabilities } = answer['result'] as { capabilities: BidiMessage };
     const result = {
       sessionId: this.#lease.sessionId,
       capabilities: { ...capabilities, ...describeBrowser(String(capabilities['browserName'])) },
@@ -76,13 +76,13 @@ export class BidiSocket {
   }
 
   /** Opens the session. @returns chromium-bidi's answer to this `session.new`. */
-  async #open(command: Command): Promise<Message> {
-    let onMessage = (message: Message): void => this.#send(message);
+  async #open(command: Command): Promise<BidiMessage> {
+    let onMessage = (message: BidiMessage): void => this.#send(message);
     const { chromium } = this.#lease.browser;
     this.#session = await BidiSession.open(this.#library, chromium, (message) => onMessage(message));
     if (this.#socket.readyState !== this.#socket.OPEN) this.#session.close();
     void this.#session.closed.then(() => this.#end(GOING_AWAY, 'The browser has ended.'));
-    const answer = new Promise<Message>((resolve) => {
+    const answer = new Promise<BidiMessage>((resolve) => {
       onMessage = (message) => {
         if (message['id'] !== command.id) return this.#send(message);
         onMessage = (later) => this.#send(later);
@@ -101,7 +101,7 @@ export class BidiSocket {
     this.#send({ type: 'error', id, error, message });
   }
 
-  #send(message: Message): void {
+  #send(message: BidiMessage): void {
     this.#socket.send(JSON.stringify(message), () => {});
   }
 
@@ -118,7 +118,7 @@ const PLATFORM_NAMES: Readonly<Record<string, string>> = { darwin: 'mac', win32:
  *
  * @param product The `browserName` of chromium-bidi, such as `Chrome/156.0.0.0`.
  */
-function describeBrowser(product: string): Message {
+function describeBrowser(product: string): BidiMessage {
   const { platform } = process;
   return {
     browserName: 'chrome',
@@ -128,7 +128,7 @@ function describeBrowser(product: string): Message {
 }
 
 /** A command from a client. */
-type Command = Message & { readonly id: number; readonly method: string };
+type Command = BidiMessage & { readonly id: number; readonly method: string };
 
 function readCommand(text: string): Command | undefined {
   try {
@@ -139,6 +139,6 @@ function readCommand(text: string): Command | undefined {
   }
 }
 
-function isCommand({ id, method }: Message): boolean {
+function isCommand({ id, method }: BidiMessage): boolean {
   return Number.isSafeInteger(id) && (id as number) >= 0 && typeof method === 'string';
 }

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { CdpMessage } from '../../net/cdp-connection.js';
-import type { CdpClient } from '../browser/cdp-pipe.js';
+import type { PipeClient } from '../browser/cdp-pipe.js';
 import type { Chromium } from '../browser/chromium.js';
 import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from './websocket.js';
 
@@ -8,10 +8,10 @@ import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from './websocket.js';
 const MOST_UNREAD = 512 * 1024 * 1024;
 
 /** The CDP WebSocket of a client: a client of the browser's pipe. */
-export class CdpSocket {
+export class ServedCdpSocket {
   readonly #socket: WebSocket;
   readonly #early: string[] = [];
-  #client: CdpClient | undefined;
+  #client: PipeClient | undefined;
 
   constructor(socket: WebSocket, browser: Chromium) {
     this.#socket = socket;

@@ -8,7 +8,7 @@ import { checkSource, urlOf } from '../http/request.js';
 import type { ServedLease } from '../pool/served-lease.js';
 import { loadBidiLibrary } from './bidi-session.js';
 import { BidiSocket } from './bidi-socket.js';
-import { CdpSocket } from './cdp-socket.js';
+import { ServedCdpSocket } from './cdp-socket.js';
 import { PATHS, type Audience, type LeaseTokens } from './jwt.js';
 import { openLeaseSocket, unauthorized, type LeaseSocket } from './lease-socket.js';
 import type { Upgrade } from './websocket.js';
@@ -68,7 +68,7 @@ async function opener(
   lease: ServedLease,
   protocol: Audience,
 ): Promise<LeaseSocket['open']> {
-  if (protocol === 'cdp') return (socket: WebSocket) => new CdpSocket(socket, lease.browser.chromium);
+  if (protocol === 'cdp') return (socket: WebSocket) => new ServedCdpSocket(socket, lease.browser.chromium);
   const library = await loadBidiLibrary();
   return (socket: WebSocket) => new BidiSocket(socket, library, lease, quirks.bidiSession);
 }

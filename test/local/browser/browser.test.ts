@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, it, vi } from 'vitest';
-import { type CdpClient, CdpPipe } from '../../../src/local/browser/cdp-pipe.js';
+import { type PipeClient, CdpPipe } from '../../../src/local/browser/cdp-pipe.js';
 import { browserPaths } from '../../../src/local/browser/find-browser.js';
 import type { CdpMessage } from '../../../src/net/cdp-connection.js';
 
@@ -64,7 +64,7 @@ it('separates the clients: each receives the events and responses of its own ses
   const [one, two] = [await connect('ONE'), await connect('TWO')];
   const attach = (to: string, sessionId: string) =>
     say({ method: 'Target.attachedToTarget', params: { sessionId: to }, sessionId });
-  const ask = ({ client }: { client: CdpClient }) => (client.send({ id: 7, method: 'A.b' }), read()[0]!.id);
+  const ask = ({ client }: { client: PipeClient }) => (client.send({ id: 7, method: 'A.b' }), read()[0]!.id);
   attach('PAGE', 'TWO');
   say({ method: 'A.happened', params: { sessionId: 'ONE' }, sessionId: 'PAGE' });
   say({ method: 'A.ofTheBrowser', params: {} });

@@ -1,4 +1,4 @@
-import { raceAbort } from '../shared/abort.js';
+import { raceAbort } from './abort.js';
 
 /** A caller who waits for a place. */
 interface Waiting {
@@ -17,7 +17,7 @@ export class Semaphore {
    *
    * @param most Number of places.
    */
-  async take(most: number, signal: AbortSignal): Promise<() => void> {
+  async take(most: number, signal?: AbortSignal): Promise<() => void> {
     if (this.taken < most) return this.add();
     let enter!: (leave: () => void) => void;
     const turn = new Promise<() => void>((resolve) => (enter = resolve));
