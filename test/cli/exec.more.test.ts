@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { FakeService, JWT, session } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import { processesOf, variablesOfProcess } from '../support/processes.js';
@@ -83,6 +84,9 @@ describe('exec', () => {
     async (flags) => {
       await using site = await Site.open((_request, response) => response.end('on this machine'));
       const { href, host } = new URL(site.as('localhost'));
+      new WebSocketServer({ server: site.server }).on('connection', (socket) =>
+        socket.send('by a WebSocket'),
+      );
       const script = `
       const puppeteer = require('puppeteer-core');
       (async () => {
@@ -90,6 +94,11 @@ describe('exec', () => {
         const page = await browser.newPage();
         for (let visit = 0; visit < 2; visit++) await page.goto('${href}');
         console.log(await page.evaluate('document.body.innerText'));
+        console.log(await page.evaluate(() => new Promise((resolve) => {
+          const socket = new WebSocket('ws://${host}/');
+          socket.onmessage = ({ data }) => socket.close() ?? resolve(data);
+          socket.onclose = ({ code }) => resolve(code);
+        })));
         await browser.disconnect();
       })();`;
       const { code, stdout, stderr } = await start(
@@ -103,7 +112,7 @@ describe('exec', () => {
       ).ended;
       expect({ code, stdout, stderr }).toEqual({
         code: 0,
-        stdout: 'on this machine\n',
+        stdout: 'on this machine\nby a WebSocket\n',
         stderr: `pooled-browser: The browser reaches ${host} through this machine.\n`,
       });
       expect(leased()).toBe(0);

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { WebSocketServer } from 'ws';
 import { selfSigned } from './self-signed.js';
@@ -37,13 +38,12 @@ const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBR
 
 /** Sends a number of megabytes as fast as the client reads them. */
 const megabytes = (headers: (count: number) => Record<string, string | number>): Answer => {
-  return async (request, response) => {
+  return (request, response) => {
     const count = Number(new URL(request.url!, 'http://a').searchParams.get('mb'));
     response.writeHead(200, headers(count));
     if (request.method === 'HEAD') return response.end();
-    for (let sent = 0; sent < count && !response.destroyed; sent++)
-      if (!response.write(MEGABYTE)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
-    return response.end();
+    const all = Array.from({ length: count }, () => MEGABYTE);
+    return pipeline(Readable.from(all), response, () => {});
   };
 };
 

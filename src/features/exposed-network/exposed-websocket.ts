@@ -14,6 +14,8 @@ import type { AttachedTarget, Targets } from './targets.js';
 const NAME = '__exposedWebSocket';
 /** Bytes that a page has not taken: above that, its server waits. */
 const MOST_WAITING = 1024 * 1024;
+/** As in Chromium. */
+const MOST_OPEN = 255;
 /** What a page that is left sends to its server. */
 const GOING_AWAY = 1001;
 /** What a page sees if its WebSocket could not be opened, or was cut. */
@@ -101,6 +103,7 @@ export class ExposedWebSockets {
     const url = this.#plan.hosts.read(text, 'websocket');
     const key = keyOf(said);
     if (url === undefined || this.#open.has(key)) return;
+    if (this.#open.size >= MOST_OPEN) return this.#tell(said, { close: FAILED });
     const { signal, onRequest, acceptsInsecureCerts } = this.#plan;
     onRequest(new URL(url).host);
     const { WebSocket: Client } = await loadWs();

@@ -371,11 +371,12 @@ describe('with Puppeteer', () => {
         return [
           await page.title(),
           await page.evaluate(`fetch('/gzip').then((response) => response.text())`),
+          await page.evaluate(SOCKET, port),
         ];
       },
       { exposeNetwork: 'localhost' },
     );
-    expect(value).toEqual(['app', 'mine']);
+    expect(value).toEqual(['app', 'mine', [`${app} undefined`, 'text', '1,2,255']]);
   });
 
   it.skipIf(!hasOpenSsl)('accepts a self-signed certificate only with acceptInsecureCerts', async () => {
