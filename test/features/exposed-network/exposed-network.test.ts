@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { explainRefusal } from '../../../src/features/exposed-network/explain-refusal.js';
@@ -186,9 +187,9 @@ describe('a request of an exposed URL', () => {
     const { port } = server.address() as AddressInfo;
     const url = new ExposedHosts('127.0.0.1').read(`http://127.0.0.1:${port}/`, 'request')!;
     const request = { url, method: 'GET', headers: {}, body: undefined, isEventSource: false };
-    const send = async (changes: Partial<ExposedRequest> = {}) => {
+    const send = async (changes: Partial<ExposedRequest> = {}, { isKept = false } = {}) => {
       const response = await sender.send({ ...request, ...changes }, new AbortController().signal);
-      response.free();
+      if (!isKept) response.free();
       return { ...response, body: Buffer.concat(response.body) };
     };
     return { server, send, connections: () => connections };
@@ -303,6 +304,30 @@ describe('a request of an exposed URL', () => {
       response.write('content-length' in headers ? 'x' : Buffer.alloc(size));
     });
     await expect(send()).rejects.toThrow(TooLargeError);
+  });
+
+  it('lets a server wait while other bodies occupy the memory', async () => {
+    const size = 50 * 1024 * 1024;
+    let written = 0;
+    const { send } = await serve((_request, response) => {
+      response.writeHead(200, { 'content-length': size });
+      response.end(Buffer.alloc(size), () => written++);
+    });
+    const first = await send({}, { isKept: true });
+    await send({}, { isKept: true });
+    const third = send();
+    const state = await Promise.race([third.then(() => 'read'), setTimeout(300, 'waits')]);
+    expect([state, written]).toEqual(['waits', 2]);
+    first.free();
+    expect((await third).body.length).toBe(size);
+  });
+
+  it('does not wait for the body of a response to HEAD, however long it would be', async () => {
+    const { send } = await serve((_request, response) =>
+      response.writeHead(200, { 'content-length': 10 ** 10 }).end(),
+    );
+    const response = await send({ method: 'HEAD' });
+    expect(response.headers).toContain('content-length: 10000000000');
   });
 
   it('uses its connections again, and repeats a request for which the server had closed one', async () => {
