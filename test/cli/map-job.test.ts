@@ -203,8 +203,8 @@ it.each<[flags: string, options: object]>([
   ],
   ['--name job --tag a=1 --tag b=2', { name: 'job', tags: { a: '1', b: '2' } }],
   [
-    '--start-url https://a.test --expose-network a.test',
-    { startUrl: 'https://a.test', exposeNetwork: 'a.test' },
+    '--start-url https://a.test --expose-network a.test --allow-hosts b.test',
+    { startUrl: 'https://a.test', exposeNetwork: 'a.test', allowedHosts: 'b.test' },
   ],
   ['--acquire-timeout 1m --unreachable-timeout 1s', { acquireTimeout: 60_000, unreachableTimeout: 1000 }],
   ['--artifacts a', { artifacts: { folder: 'a', on: 'failure', trace: false } }],

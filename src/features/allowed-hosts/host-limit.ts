@@ -280,6 +280,8 @@ export class HostLimit implements ConnectExtension {
 
   /** Waits until no script of a page can run without the guard. */
   async #whenReady(targetId: string): Promise<void> {
+    // Saves a round trip for a page that was just opened.
+    if (this.#guard.isGuarding(targetId)) return void (await this.#guard.ready(targetId));
     const { targetInfo } = await this.#cdp.send('Target.getTargetInfo', { targetId });
     if (!this.#isSeen(targetInfo)) throw new Error('No target with given id found');
     if (/^(page|iframe)$/.test(targetInfo.type)) await this.#guard.ready(targetId);

@@ -49,6 +49,7 @@ export class PageGuard {
   /** By the id of the target. */
   readonly #prepared = new Map<string, Prepared>();
   readonly #targets = new Map<string, string>();
+  readonly #guarded = new Set<string>();
 
   /** @param isGuarded False for pages that are not of the lease. */
   constructor(
@@ -64,7 +65,9 @@ export class PageGuard {
   readonly listeners: EventListeners = {
     'Target.attachedToTarget': (params) => void this.#prepare(params).catch(() => {}),
     'Target.detachedFromTarget': ({ sessionId = '' }) => {
-      this.#prepared.delete(this.#targets.get(sessionId) ?? '');
+      const targetId = this.#targets.get(sessionId) ?? '';
+      this.#prepared.delete(targetId);
+      this.#guarded.delete(targetId);
       this.#targets.delete(sessionId);
     },
     'Log.entryAdded': ({ entry: { text, url } }) => {
@@ -83,6 +86,11 @@ export class PageGuard {
     await this.#attach(undefined);
   }
 
+  /** Whether a page of the lease is prepared, or is being prepared. */
+  isGuarding(targetId: string): boolean {
+    return this.#guarded.has(targetId);
+  }
+
   /** Waits until a page is prepared. Resolves to the session of the guard. */
   async ready(targetId: string): Promise<string> {
     const late = () => new Error('The page could not be prepared in time.');
@@ -98,19 +106,20 @@ export class PageGuard {
     const { targetId } = targetInfo;
     const send = (method: string, params?: object) => this.#cdp().send(method, params, sessionId);
     this.#targets.set(sessionId, targetId);
-    const pending: Promise<unknown>[] = [];
+    // The commands of a page that waits for its clients may have no response before all clients let it go on.
+    const sendOnly = (method: string, params?: object) => void send(method, params).catch(() => {});
+    let isReached: Promise<unknown> | undefined;
     if (this.#isGuarded(targetInfo)) {
-      pending.push(
-        // Without it, the script would run only now.
-        send('Page.enable'),
-        send('Page.addScriptToEvaluateOnNewDocument', { source: NO_WEBRTC_IN_PAGES, runImmediately: true }),
-        send('Log.enable'),
-        this.#attach(sessionId),
-      );
+      this.#guarded.add(targetId);
+      // Without it, the script would run only now.
+      sendOnly('Page.enable');
+      sendOnly('Page.addScriptToEvaluateOnNewDocument', { source: NO_WEBRTC_IN_PAGES, runImmediately: true });
+      sendOnly('Log.enable');
+      // The browser itself handles this command, after it has passed the others on: later ones of other clients come after them.
+      isReached = this.#attach(sessionId);
     }
-    // Commands are handled in their order.
-    pending.push(send('Runtime.runIfWaitingForDebugger'));
-    await Promise.all(pending);
+    sendOnly('Runtime.runIfWaitingForDebugger');
+    await isReached;
     this.#preparedOf(targetId).done(sessionId);
   }
 

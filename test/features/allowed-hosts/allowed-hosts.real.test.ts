@@ -1,334 +1,97 @@
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
 import { chromium } from 'playwright-core';
-import puppeteerCore from 'puppeteer-core';
-import { serveProxy } from '../../../src/index.js';
+import { expect, it } from 'vitest';
+import { runOf, serveProxy, type RunEvent } from '../../../src/index.js';
 import * as playwright from '../../../src/playwright.js';
 import * as puppeteer from '../../../src/puppeteer.js';
+import { OTHER_HOSTS, useJudges } from '../../support/host-judges.js';
 import { useLocalPool } from '../../support/local.js';
-import { useSite } from '../../support/site.js';
 
-const used = useLocalPool({
-  // A name that is not of this machine, for the browser.
-  args: ['--host-resolver-rules=MAP *.other.test 127.0.0.2, MAP xn--bcher-kva.example 127.0.0.2'],
-});
+const used = useLocalPool({ args: [OTHER_HOSTS] });
+const { site, kinds, loadAll, reached } = useJudges();
+const allowedHosts = () => new URL(site.url).host;
 
-const HTML = { 'content-type': 'text/html' };
-
-/** The kinds of loads: a function in a page of the allowed site, which receives the other host with its port. */
-const LOADS: Record<string, (to: string, port: string) => unknown> = {
-  fetch: (to) => fetch(`http://${to}/`, { mode: 'no-cors' }),
-  'https: the first bytes of TLS': (to) => fetch(`https://${to}/`, { mode: 'no-cors' }),
-  image: (to) => (new Image().src = `http://${to}/`),
-  'image of a name': (_to, port) => (new Image().src = `http://a.other.test:${port}/`),
-  'image of a name that is not ASCII': (_to, port) => (new Image().src = `http://Bücher.example:${port}/`),
-  'user info': (to) => window.open(`http://127.0.0.1@${to}/`),
-  backslash: (to) => (new Image().src = `http:\\\\${to}\\@127.0.0.1/`),
-  'decimal address': (_to, port) => (new Image().src = `http://2130706434:${port}/`),
-  'octal address': (_to, port) => (new Image().src = `http://0177.0.0.2:${port}/`),
-  'hexadecimal address': (_to, port) => (new Image().src = `http://0x7f.2:${port}/`),
-  'IPv6-mapped address': (_to, port) => (new Image().src = `http://[::ffff:127.0.0.2]:${port}/`),
-  'loopback by IPv6': (_to, port) => (new Image().src = `http://[::1]:${port}/`),
-  'loopback by name': (_to, port) => (new Image().src = `http://localhost:${port}/`),
-  'loopback by name, trailing dot': (_to, port) => (new Image().src = `http://localhost.:${port}/`),
-  'all addresses': (_to, port) => (new Image().src = `http://0.0.0.0:${port}/`),
-  script: (to) =>
-    document.head.append(Object.assign(document.createElement('script'), { src: `http://${to}/` })),
-  'style sheet': (to) =>
-    document.head.append(
-      Object.assign(document.createElement('link'), { rel: 'stylesheet', href: `http://${to}/` }),
-    ),
-  preload: (to) =>
-    document.head.append(
-      Object.assign(document.createElement('link'), { rel: 'preload', as: 'image', href: `http://${to}/` }),
-    ),
-  prefetch: (to) =>
-    document.head.append(
-      Object.assign(document.createElement('link'), { rel: 'prefetch', href: `http://${to}/` }),
-    ),
-  'speculation rules': (to) => {
-    const rules = {
-      prefetch: [{ urls: [`http://${to}/`], eagerness: 'immediate' }],
-      prerender: [{ urls: [`http://${to}/`], eagerness: 'immediate' }],
-    };
-    document.head.append(
-      Object.assign(document.createElement('script'), {
-        type: 'speculationrules',
-        text: JSON.stringify(rules),
-      }),
-    );
-  },
-  video: (to) =>
-    document.body.append(
-      Object.assign(document.createElement('video'), { src: `http://${to}/`, preload: 'auto' }),
-    ),
-  font: async (to) => new FontFace('x', `url(http://${to}/)`).load(),
-  object: (to) =>
-    document.body.append(Object.assign(document.createElement('object'), { data: `http://${to}/` })),
-  frame: (to) =>
-    document.body.append(Object.assign(document.createElement('iframe'), { src: `http://${to}/` })),
-  'frame of data:': (to) =>
-    document.body.append(
-      Object.assign(document.createElement('iframe'), { src: `data:text/html,<img src=http://${to}/>` }),
-    ),
-  'frame of blob:': (to) =>
-    document.body.append(
-      Object.assign(document.createElement('iframe'), {
-        src: URL.createObjectURL(new Blob([`<img src=http://${to}/>`], { type: 'text/html' })),
-      }),
-    ),
-  'frame of srcdoc': (to) =>
-    document.body.append(
-      Object.assign(document.createElement('iframe'), { srcdoc: `<img src=http://${to}/>` }),
-    ),
-  'meta refresh': (to) =>
-    document.body.append(
-      Object.assign(document.createElement('iframe'), {
-        srcdoc: `<meta http-equiv=refresh content="0;http://${to}/">`,
-      }),
-    ),
-  redirect: (to) => fetch(`/to?http://${to}/`, { mode: 'no-cors' }),
-  'redirect of a frame': (to) =>
-    document.body.append(Object.assign(document.createElement('iframe'), { src: `/to?http://${to}/` })),
-  'event stream': (to) => new EventSource(`http://${to}/`),
-  WebSocket: (to) => new WebSocket(`ws://${to}/`),
-  'WebSocket over TLS': (to) => new WebSocket(`wss://${to}/`),
-  XMLHttpRequest: (to) => {
-    const request = new XMLHttpRequest();
-    request.open('GET', `http://${to}/`);
-    request.send();
-  },
-  beacon: (to) => navigator.sendBeacon(`http://${to}/`, 'x'),
-  'form in a frame': (to) => {
-    document.body.append(Object.assign(document.createElement('iframe'), { name: 'form' }));
-    const form = Object.assign(document.createElement('form'), {
-      action: `http://${to}/`,
-      method: 'POST',
-      target: 'form',
-    });
-    document.body.append(form);
-    form.submit();
-  },
-  ping: (to) => {
-    const link = Object.assign(document.createElement('a'), { href: '#x', ping: `http://${to}/` });
-    document.body.append(link);
-    link.click();
-  },
-  'keepalive after the page is gone': (to) => {
-    const frame = document.createElement('iframe');
-    document.body.append(frame);
-    void (frame.contentWindow as Window & typeof globalThis).fetch(`http://${to}/`, {
-      mode: 'no-cors',
-      keepalive: true,
-    });
-    frame.remove();
-  },
-  worker: (to) => new Worker(URL.createObjectURL(new Blob([`fetch('http://${to}/', { mode: 'no-cors' })`]))),
-  'shared worker': (to) => new SharedWorker(`/worker?${to}`),
-  'service worker': (to) => navigator.serviceWorker.register(`/worker?${to}`, { scope: '/nowhere/' }),
-  'pop-up': (to) => window.open(`http://${to}/`),
-  'pop-up without an opener': (to) => window.open(`http://${to}/`, '', 'noopener'),
-  'pop-up of a redirect': (to) => window.open(`/to?http://${to}/`),
-  'content security report': (to) =>
-    document.body.append(Object.assign(document.createElement('iframe'), { src: `/report?${to}` })),
-  'link to a new tab': (to) => {
-    const link = Object.assign(document.createElement('a'), { href: `http://${to}/`, target: '_blank' });
-    document.body.append(link);
-    link.click();
-  },
-};
-
-/** Loads over UDP, by a client of STUN. */
-const UDP: Record<string, (to: string) => unknown> = {
-  WebRTC: (to) => connectIn(window, to),
-  'WebRTC in a new frame': (to) => {
-    const frame = document.createElement('iframe');
-    document.body.append(frame);
-    connectIn(frame.contentWindow!, to);
-  },
-  'WebRTC in a document of a frame': (to) => {
-    const frame = Object.assign(document.createElement('iframe'), { srcdoc: '<p>' });
-    frame.addEventListener('load', () => connectIn(frame.contentWindow!, to));
-    document.body.append(frame);
-  },
-  'WebRTC in a new pop-up': (to) => connectIn(window.open('')!, to),
-  'WebRTC in a pop-up by a link': (to) => {
-    const link = Object.assign(document.createElement('a'), {
-      href: 'about:blank',
-      target: 'linked',
-      rel: 'opener',
-    });
-    document.body.append(link);
-    link.click();
-    connectIn(window.open('', 'linked')!, to);
-  },
-  'WebRTC in a script of a pop-up': (to) => window.open(`/webrtc?${to}`, '', 'noopener'),
-  'WebRTC in a frame of another site': (to) =>
-    document.body.append(
-      Object.assign(document.createElement('iframe'), {
-        src: `http://localhost:${location.port}/webrtc?${to}`,
-      }),
-    ),
-  WebTransport: (to) => new WebTransport(`https://${to}/`),
-};
-
-/** Runs in pages. */
-function connectIn(inside: object, to: string): void {
-  const { RTCPeerConnection: Connection } = inside as { RTCPeerConnection: typeof RTCPeerConnection };
-  const connection = new Connection({ iceServers: [{ urls: `stun:${to}` }] });
-  connection.createDataChannel('x');
-  void connection.createOffer().then((offer) => connection.setLocalDescription(offer));
-}
-const CONNECT = `const connectIn = ${connectIn.toString()};`;
-
-/** Answers of the allowed site. */
-const site = useSite((request, response) => {
-  const [path, query = ''] = request.url!.split(/\?(.*)/s);
-  if (path === '/to') return void response.writeHead(302, { location: query }).end();
-  if (path === '/worker')
-    return void response
-      .writeHead(200, { 'content-type': 'text/javascript' })
-      .end(`fetch('http://${query}/', { mode: 'no-cors' }).catch(() => {});`);
-  if (path === '/webrtc')
-    return void response.writeHead(200, HTML).end(`<script>${CONNECT}connectIn(window, '${query}')</script>`);
-  if (path === '/report')
-    return void response
-      .writeHead(200, { ...HTML, 'content-security-policy': `img-src 'none'; report-uri http://${query}/` })
-      .end('<img src=/x>');
-  return void response.writeHead(200, HTML).end('<title>allowed</title>');
-});
-
-/** A listener on addresses that are not allowed, for each kind of load. */
-interface Judge {
-  readonly kind: string;
-  readonly port: number;
-  count: number;
-  close(): void;
-}
-
-const judges: Judge[] = [];
-beforeAll(async () => {
-  for (const kind of Object.keys(LOADS)) judges.push(await listenTcp(kind));
-  for (const kind of Object.keys(UDP)) judges.push(await listenUdp(kind));
-});
-afterAll(() => judges.forEach((judge) => judge.close()));
-
-async function listenTcp(kind: string): Promise<Judge> {
-  const judge = {
-    kind,
-    port: 0,
-    count: 0,
-    close: () => [...servers, ...sockets].forEach((one) => ('close' in one ? one.close() : one.destroy())),
-  };
-  const servers: Server[] = [];
-  const sockets = new Set<Socket>();
-  // Also `localhost`, whose other ports are allowed.
-  for (const host of ['127.0.0.2', '127.0.0.1', '::1']) {
-    const server = createServer((socket) => {
-      judge.count++;
-      sockets.add(socket);
-      socket.on('error', () => {}).end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
-    });
-    servers.push(server);
-    await once(server.listen(judge.port, host), 'listening');
-    judge.port = (server.address() as AddressInfo).port;
-  }
-  return judge;
-}
-
-async function listenUdp(kind: string): Promise<Judge> {
-  const socket = createSocket('udp4');
-  const judge = { kind, port: 0, count: 0, close: () => socket.close() };
-  socket.on('message', () => judge.count++);
-  await once(socket.bind(0, '127.0.0.2'), 'listening');
-  judge.port = socket.address().port;
-  return judge;
-}
-
-/** Makes every kind of load in a page of the allowed site. */
-async function loadAll(page: Pick<AnyPage, 'evaluate'>): Promise<void> {
-  for (const { kind, port } of judges) {
-    const load = LOADS[kind] ?? UDP[kind]!;
-    const call = `Promise.resolve((${load.toString()})('127.0.0.2:${port}', '${port}'))`;
-    await page.evaluate(`(() => { ${CONNECT} try { ${call}.catch(() => {}); } catch {} })()`);
-  }
-  await new Promise((resolve) => setTimeout(resolve, 1500));
-}
-
-/** The kinds that reached another host since the last call. */
-function reached(): string[] {
-  const kinds = judges.filter(({ count }) => count > 0).map(({ kind }) => kind);
-  for (const judge of judges) judge.count = 0;
-  return kinds;
-}
-
-/** The common part of the pages of both libraries. */
-interface AnyPage {
-  goto(url: string): Promise<unknown>;
-  title(): Promise<string>;
-  evaluate(script: string): Promise<unknown>;
-}
-/** What each client does with a page that it opens: the loads, after a page of the allowed site. */
-type Use = (page: AnyPage) => Promise<void>;
-const allowed = () => new URL(site.url).host;
-
-/** Clients that use the limit in their own way. */
-const CLIENTS: Record<string, (use: Use, allowedHosts: string) => Promise<unknown>> = {
-  Playwright: (use, allowedHosts) =>
-    playwright.withPooledBrowser(used.pool, ({ page }) => use(page), { allowedHosts }),
-  'Playwright in a new context': (use, allowedHosts) =>
-    playwright.withPooledBrowser(used.pool, ({ page }) => use(page), { allowedHosts, context: 'new' }),
-  Puppeteer: (use, allowedHosts) =>
-    puppeteer.withPooledBrowser(used.pool, ({ page }) => use(page), { allowedHosts }),
-  'a context of Puppeteer with a proxy and a list of its own': (use, allowedHosts) =>
-    puppeteer.withPooledBrowser(
-      used.pool,
-      async ({ browser }) => {
-        const context = await browser.createBrowserContext({
-          proxyServer: 'direct://',
-          proxyBypassList: ['*'],
-        });
-        await use(await context.newPage());
-      },
-      { allowedHosts },
-    ),
-  'a client of the proxy': async (use, allowedHosts) => {
-    await using proxy = await serveProxy(used.pool, { allowedHosts });
-    const browser = await chromium.connectOverCDP(proxy.url);
-    await use(browser.contexts()[0]!.pages()[0]!);
-    await browser.close();
-  },
-  'a client of a named browser of the proxy': async (use, allowedHosts) => {
-    await using proxy = await serveProxy(used.pool, { allowedHosts });
-    const browser = await puppeteerCore.connect({
-      browserWSEndpoint: `${proxy.url.replace('http', 'ws')}/name`,
-    });
-    await use(await browser.newPage());
-    await browser.disconnect();
-  },
-  'a task of a job': async (use, allowedHosts) => {
-    const task = ({ page }: { page: AnyPage }) => use(page);
-    for await (const outcome of playwright.mapPooledBrowsers(used.pool, [1], task, { allowedHosts }))
-      if (outcome.status === 'rejected') throw outcome.reason;
-  },
-};
-
-it('counts a connection of each kind of load without the option', async () => {
+it('each kind of load reaches another host without the option', async () => {
   await playwright.withPooledBrowser(used.pool, async ({ page }) => {
     await page.goto(site.url);
     await loadAll(page);
   });
-  expect(judges.map(({ kind }) => kind)).toEqual(reached());
+  expect(reached()).toEqual(kinds());
 });
 
-it.each(Object.entries(CLIENTS))('%s: no load reaches a host that is not allowed', async (_name, client) => {
-  let title: string | undefined;
-  await client(async (page) => {
+it.each([
+  ['Playwright', playwright],
+  ['Puppeteer', puppeteer],
+])('%s: no kind of load reaches a host that is not allowed', async (_name, library) => {
+  const { withPooledBrowser } = library as typeof puppeteer;
+  const options = { allowedHosts: allowedHosts() };
+  const load = async ({ page }: puppeteer.PuppeteerHandles) => {
     await page.goto(site.url);
-    title = await page.title();
     await loadAll(page);
-  }, allowed());
-  expect({ title, reached: reached() }).toEqual({ title: 'allowed', reached: [] });
+    return page.title();
+  };
+  const { value, released } = await withPooledBrowser(used.pool, load, options);
+  expect({ value, released, reached: reached() }).toEqual({
+    value: 'allowed',
+    released: expect.any(String),
+    reached: [],
+  });
+});
+
+it('a client of the proxy reaches no other host, neither in a context with a proxy of its own', async () => {
+  await using proxy = await serveProxy(used.pool, { allowedHosts: allowedHosts() });
+  const browser = await chromium.connectOverCDP(proxy.url);
+  const session = await browser.newBrowserCDPSession();
+  const { targetInfos } = await session.send('Target.getTargets');
+  expect(targetInfos.map(({ type }) => type)).toEqual(['page']);
+  // The context of the whole browser has no limit.
+  const { browserContextId } = await session.send('Target.createBrowserContext', {
+    proxyServer: 'direct://',
+    proxyBypassList: '*',
+  });
+  for (const method of ['Target.exposeDevToolsProtocol', 'Runtime.queryObjects', 'Debugger.pause'] as const)
+    await expect(session.send(method, {} as never)).rejects.toThrow('is not available with allowedHosts');
+  const other = { browserContextId: 'of another client' };
+  await expect(session.send('Target.createTarget', { url: 'about:blank', ...other })).rejects.toThrow(
+    'context',
+  );
+  await expect(session.send('Target.createTarget', { url: 'chrome://inspect' })).rejects.toThrow(
+    'allowedHosts',
+  );
+  await session.send('Target.createTarget', { url: `${site.url}/to?http://a.other.test`, browserContextId });
+  const context = await browser.newContext({ proxy: { server: 'direct://', bypass: '*' } });
+  const page = await context.newPage();
+  await page.goto(site.url);
+  await loadAll(page);
+  await browser.close();
+  expect(reached()).toEqual([]);
+});
+
+it('reports each host that was refused, and explains the error of a navigation', async () => {
+  const hosts: string[] = [];
+  const onEvent = (event: RunEvent) => void (event.type === 'request-refused' && hosts.push(event.host));
+  const go = async ({ page }: playwright.PlaywrightHandles) => {
+    expect(page.url()).toBe(`${site.url}/start`);
+    await page.evaluate(
+      `Promise.allSettled([fetch('http://a.other.test:81/'), fetch('http://a.other.test:81/?secret')])`,
+    );
+    await page.goto('http://user:secret@b.other.test/');
+  };
+  const options = { allowedHosts: allowedHosts(), startUrl: `${site.url}/start`, onEvent };
+  const error = await playwright
+    .withPooledBrowser(used.pool, go, options)
+    .catch((reason: unknown) => reason as Error);
+  expect(String(error)).toContain(
+    `The browser may reach only allowedHosts: '${allowedHosts()}'. To allow b.other.test, add it to the option.`,
+  );
+  expect(hosts).toEqual(['a.other.test:81', 'b.other.test']);
+  expect(runOf(error)?.refusedHosts).toEqual([
+    { host: 'a.other.test:81', count: 2 },
+    { host: 'b.other.test', count: 1 },
+  ]);
+  // Nothing of the limit remains.
+  const { value } = await playwright.withPooledBrowser(used.pool, async ({ page, browser }) => {
+    await page.goto(site.url);
+    return [await page.evaluate('typeof RTCPeerConnection'), browser.contexts().length];
+  });
+  expect(value).toEqual(['function', 1]);
 });

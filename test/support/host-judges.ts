@@ -1,0 +1,265 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll } from 'vitest';
+import { useSite } from './site.js';
+
+/** Arguments of browsers for which these names are those of the listeners. */
+export const OTHER_HOSTS =
+  '--host-resolver-rules=MAP *.other.test 127.0.0.2, MAP xn--bcher-kva.example 127.0.0.2';
+
+const HTML = { 'content-type': 'text/html' };
+
+/** The kinds of loads: a function in a page of the allowed site, which receives the other host with its port. */
+const LOADS: Record<string, (to: string, port: string) => unknown> = {
+  fetch: (to) => fetch(`http://${to}/`, { mode: 'no-cors' }),
+  'https: the first bytes of TLS': (to) => fetch(`https://${to}/`, { mode: 'no-cors' }),
+  image: (to) => (new Image().src = `http://${to}/`),
+  'image of a name': (_to, port) => (new Image().src = `http://a.other.test:${port}/`),
+  'image of a name that is not ASCII': (_to, port) => (new Image().src = `http://Bücher.example:${port}/`),
+  'user info': (to) => window.open(`http://127.0.0.1@${to}/`),
+  backslash: (to) => (new Image().src = `http:\\\\${to}\\@127.0.0.1/`),
+  'decimal address': (_to, port) => (new Image().src = `http://2130706434:${port}/`),
+  'octal address': (_to, port) => (new Image().src = `http://0177.0.0.2:${port}/`),
+  'hexadecimal address': (_to, port) => (new Image().src = `http://0x7f.2:${port}/`),
+  'IPv6-mapped address': (_to, port) => (new Image().src = `http://[::ffff:127.0.0.2]:${port}/`),
+  'loopback by IPv6': (_to, port) => (new Image().src = `http://[::1]:${port}/`),
+  'loopback by name': (_to, port) => (new Image().src = `http://localhost:${port}/`),
+  'loopback by name, trailing dot': (_to, port) => (new Image().src = `http://localhost.:${port}/`),
+  'all addresses': (_to, port) => (new Image().src = `http://0.0.0.0:${port}/`),
+  script: (to) =>
+    document.head.append(Object.assign(document.createElement('script'), { src: `http://${to}/` })),
+  'style sheet': (to) =>
+    document.head.append(
+      Object.assign(document.createElement('link'), { rel: 'stylesheet', href: `http://${to}/` }),
+    ),
+  preload: (to) =>
+    document.head.append(
+      Object.assign(document.createElement('link'), { rel: 'preload', as: 'image', href: `http://${to}/` }),
+    ),
+  prefetch: (to) =>
+    document.head.append(
+      Object.assign(document.createElement('link'), { rel: 'prefetch', href: `http://${to}/` }),
+    ),
+  'speculation rules': (to) => {
+    const rules = {
+      prefetch: [{ urls: [`http://${to}/`], eagerness: 'immediate' }],
+      prerender: [{ urls: [`http://${to}/`], eagerness: 'immediate' }],
+    };
+    document.head.append(
+      Object.assign(document.createElement('script'), {
+        type: 'speculationrules',
+        text: JSON.stringify(rules),
+      }),
+    );
+  },
+  video: (to) =>
+    document.body.append(
+      Object.assign(document.createElement('video'), { src: `http://${to}/`, preload: 'auto' }),
+    ),
+  font: async (to) => new FontFace('x', `url(http://${to}/)`).load(),
+  object: (to) =>
+    document.body.append(Object.assign(document.createElement('object'), { data: `http://${to}/` })),
+  frame: (to) =>
+    document.body.append(Object.assign(document.createElement('iframe'), { src: `http://${to}/` })),
+  'frame of data:': (to) =>
+    document.body.append(
+      Object.assign(document.createElement('iframe'), { src: `data:text/html,<img src=http://${to}/>` }),
+    ),
+  'frame of blob:': (to) =>
+    document.body.append(
+      Object.assign(document.createElement('iframe'), {
+        src: URL.createObjectURL(new Blob([`<img src=http://${to}/>`], { type: 'text/html' })),
+      }),
+    ),
+  'frame of srcdoc': (to) =>
+    document.body.append(
+      Object.assign(document.createElement('iframe'), { srcdoc: `<img src=http://${to}/>` }),
+    ),
+  'meta refresh': (to) =>
+    document.body.append(
+      Object.assign(document.createElement('iframe'), {
+        srcdoc: `<meta http-equiv=refresh content="0;http://${to}/">`,
+      }),
+    ),
+  redirect: (to) => fetch(`/to?http://${to}/`, { mode: 'no-cors' }),
+  'redirect of a frame': (to) =>
+    document.body.append(Object.assign(document.createElement('iframe'), { src: `/to?http://${to}/` })),
+  'event stream': (to) => new EventSource(`http://${to}/`),
+  WebSocket: (to) => new WebSocket(`ws://${to}/`),
+  'WebSocket over TLS': (to) => new WebSocket(`wss://${to}/`),
+  XMLHttpRequest: (to) => {
+    const request = new XMLHttpRequest();
+    request.open('GET', `http://${to}/`);
+    request.send();
+  },
+  beacon: (to) => navigator.sendBeacon(`http://${to}/`, 'x'),
+  'form in a frame': (to) => {
+    document.body.append(Object.assign(document.createElement('iframe'), { name: 'form' }));
+    const form = Object.assign(document.createElement('form'), {
+      action: `http://${to}/`,
+      method: 'POST',
+      target: 'form',
+    });
+    document.body.append(form);
+    form.submit();
+  },
+  ping: (to) => {
+    const link = Object.assign(document.createElement('a'), { href: '#x', ping: `http://${to}/` });
+    document.body.append(link);
+    link.click();
+  },
+  'keepalive after the page is gone': (to) => {
+    const frame = document.createElement('iframe');
+    document.body.append(frame);
+    void (frame.contentWindow as Window & typeof globalThis).fetch(`http://${to}/`, {
+      mode: 'no-cors',
+      keepalive: true,
+    });
+    frame.remove();
+  },
+  worker: (to) => new Worker(URL.createObjectURL(new Blob([`fetch('http://${to}/', { mode: 'no-cors' })`]))),
+  'shared worker': (to) => new SharedWorker(`/worker?${to}`),
+  'service worker': (to) => navigator.serviceWorker.register(`/worker?${to}`, { scope: '/nowhere/' }),
+  'pop-up': (to) => window.open(`http://${to}/`),
+  'pop-up without an opener': (to) => window.open(`http://${to}/`, '', 'noopener'),
+  'pop-up of a redirect': (to) => window.open(`/to?http://${to}/`),
+  'content security report': (to) =>
+    document.body.append(Object.assign(document.createElement('iframe'), { src: `/report?${to}` })),
+  'link to a new tab': (to) => {
+    const link = Object.assign(document.createElement('a'), { href: `http://${to}/`, target: '_blank' });
+    document.body.append(link);
+    link.click();
+  },
+};
+
+/** Loads over UDP, by a client of STUN. */
+const UDP: Record<string, (to: string) => unknown> = {
+  WebRTC: (to) => connectIn(window, to),
+  'WebRTC in a new frame': (to) => {
+    const frame = document.createElement('iframe');
+    document.body.append(frame);
+    connectIn(frame.contentWindow!, to);
+  },
+  'WebRTC in a document of a frame': (to) => {
+    const frame = Object.assign(document.createElement('iframe'), { srcdoc: '<p>' });
+    frame.addEventListener('load', () => connectIn(frame.contentWindow!, to));
+    document.body.append(frame);
+  },
+  'WebRTC in a new pop-up': (to) => connectIn(window.open('')!, to),
+  'WebRTC in a pop-up by a link': (to) => {
+    const link = Object.assign(document.createElement('a'), {
+      href: 'about:blank',
+      target: 'linked',
+      rel: 'opener',
+    });
+    document.body.append(link);
+    link.click();
+    connectIn(window.open('', 'linked')!, to);
+  },
+  'WebRTC in a script of a pop-up': (to) => window.open(`/webrtc?${to}`, '', 'noopener'),
+  'WebRTC in a frame of another site': (to) =>
+    document.body.append(
+      Object.assign(document.createElement('iframe'), {
+        src: `http://localhost:${location.port}/webrtc?${to}`,
+      }),
+    ),
+  WebTransport: (to) => new WebTransport(`https://${to}/`),
+};
+
+/** Runs in pages. */
+function connectIn(inside: object, to: string): void {
+  const { RTCPeerConnection: Connection } = inside as { RTCPeerConnection: typeof RTCPeerConnection };
+  const connection = new Connection({ iceServers: [{ urls: `stun:${to}` }] });
+  connection.createDataChannel('x');
+  void connection.createOffer().then((offer) => connection.setLocalDescription(offer));
+}
+const CONNECT = `const connectIn = ${connectIn.toString()};`;
+
+/** The allowed site. */
+const answer: RequestListener = (request, response) => {
+  const [path, query = ''] = request.url!.split(/\?(.*)/s);
+  if (path === '/to') return void response.writeHead(302, { location: query }).end();
+  if (path === '/worker')
+    return void response
+      .writeHead(200, { 'content-type': 'text/javascript' })
+      .end(`fetch('http://${query}/', { mode: 'no-cors' }).catch(() => {});`);
+  if (path === '/webrtc')
+    return void response.writeHead(200, HTML).end(`<script>${CONNECT}connectIn(window, '${query}')</script>`);
+  if (path === '/report')
+    return void response
+      .writeHead(200, { ...HTML, 'content-security-policy': `img-src 'none'; report-uri http://${query}/` })
+      .end('<img src=/x>');
+  return void response.writeHead(200, HTML).end('<title>allowed</title>');
+};
+
+/** A listener on addresses that are not allowed, for each kind of load. */
+interface Judge {
+  readonly kind: string;
+  readonly port: number;
+  count: number;
+  close(): void;
+}
+
+/** Listens for the whole test file. */
+export function useJudges() {
+  const judges: Judge[] = [];
+  const site = useSite(answer);
+  beforeAll(async () => {
+    for (const kind of Object.keys(LOADS)) judges.push(await listenTcp(kind));
+    for (const kind of Object.keys(UDP)) judges.push(await listenUdp(kind));
+  });
+  afterAll(() => judges.forEach((judge) => judge.close()));
+  return {
+    site,
+    kinds: () => judges.map(({ kind }) => kind),
+    /** Makes every kind of load in a page of the allowed site. */
+    loadAll: async (page: { evaluate(script: string): Promise<unknown> }) => {
+      for (const { kind, port } of judges) {
+        const load = LOADS[kind] ?? UDP[kind]!;
+        const call = `Promise.resolve((${load.toString()})('127.0.0.2:${port}', '${port}'))`;
+        await page.evaluate(`(() => { ${CONNECT} try { ${call}.catch(() => {}); } catch {} })()`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+    },
+    /** The kinds that reached another host since the last call. */
+    reached: () => {
+      const kinds = judges.filter(({ count }) => count > 0).map(({ kind }) => kind);
+      for (const judge of judges) judge.count = 0;
+      return kinds;
+    },
+  };
+}
+
+async function listenTcp(kind: string): Promise<Judge> {
+  const judge = {
+    kind,
+    port: 0,
+    count: 0,
+    close: () => [...servers, ...sockets].forEach((one) => ('close' in one ? one.close() : one.destroy())),
+  };
+  const servers: Server[] = [];
+  const sockets = new Set<Socket>();
+  // Also `localhost`, whose other ports are allowed.
+  for (const host of ['127.0.0.2', '127.0.0.1', '::1']) {
+    const server = createServer((socket) => {
+      judge.count++;
+      sockets.add(socket);
+      socket.on('error', () => {}).end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+    });
+    servers.push(server);
+    await once(server.listen(judge.port, host), 'listening');
+    judge.port = (server.address() as AddressInfo).port;
+  }
+  return judge;
+}
+
+async function listenUdp(kind: string): Promise<Judge> {
+  const socket = createSocket('udp4');
+  const judge = { kind, port: 0, count: 0, close: () => socket.close() };
+  socket.on('message', () => judge.count++);
+  await once(socket.bind(0, '127.0.0.2'), 'listening');
+  judge.port = socket.address().port;
+  return judge;
+}
