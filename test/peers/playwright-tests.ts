@@ -14,6 +14,16 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { findBrowser } from 'pooled-browser/local';
 
+const CONFIG = `
+export default {
+  testDir: 'tests',
+  timeout: 60_000,
+  workers: 1,
+  reporter: [['json', { outputFile: 'report.json' }]],
+  snapshotPathTemplate: '{testDir}/{testFileDir}/{testFileName}-snapshots/{arg}-chromium{ext}',
+  projects: [{ name: 'own', use: { mode: 'default', browserName: 'chromium', headless: true } }],
+};`;
+
 const [clone, ...names] = process.argv.slice(2);
 if (clone === undefined || names.length === 0)
   throw new Error('Pass the folder of the repository, and the names of spec files, such as page/page-route.');
@@ -69,16 +79,6 @@ function prepare(from: string): string {
   writeFileSync(join(to, 'own.config.ts'), CONFIG);
   return to;
 }
-
-const CONFIG = `
-export default {
-  testDir: 'tests',
-  timeout: 60_000,
-  workers: 1,
-  reporter: [['json', { outputFile: 'report.json' }]],
-  snapshotPathTemplate: '{testDir}/{testFileDir}/{testFileName}-snapshots/{arg}-chromium{ext}',
-  projects: [{ name: 'own', use: { mode: 'default', browserName: 'chromium', headless: true } }],
-};`;
 
 /** Starts a server in the folder of the tests, whose playwright-core is the server side. */
 async function start(name: string, script: string): Promise<{ child: ChildProcess; url: string }> {
