@@ -43,7 +43,7 @@ export default {
     'Feature',
     'FixturesOf',
     'Leaser',
-    'Held',
+    'WorkerBrowser',
     'StepOf',
     'WorkerState',
     'local/events.ts:PoolEvent',

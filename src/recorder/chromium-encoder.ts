@@ -21,6 +21,8 @@ export class ChromiumEncoder {
   readonly #page: CdpSession;
   /** Resolves when Chromium has ended. */
   readonly #ended: Promise<void>;
+  /** The picture on the canvas of the page. */
+  #drawn: Buffer | undefined;
 
   private constructor(page: CdpSession, ended: Promise<void>) {
     this.#page = page;
@@ -50,11 +52,15 @@ export class ChromiumEncoder {
 
   /** Starts a video with the size of this picture, and returns the size. */
   async begin(jpeg: Buffer, framesPerSecond: number): Promise<{ width: number; height: number }> {
+    this.#drawn = undefined;
     return await this.#call('begin', jpeg.toString('base64'), framesPerSecond);
   }
 
   async encode({ jpeg, at, duration, isKey }: TimedFrame): Promise<EncodedChunk[]> {
-    return await this.#call('encode', jpeg.toString('base64'), at, duration, isKey);
+    // Most frames of a still page repeat the one before.
+    const picture = jpeg === this.#drawn ? undefined : jpeg.toString('base64');
+    this.#drawn = jpeg;
+    return await this.#call('encode', at, duration, isKey, picture);
   }
 
   /** Ends the video, and returns the last chunks. */
@@ -113,7 +119,15 @@ globalThis.encoder = {
     this.encoder.configure({ codec: 'vp09.00.41.08', ...size, bitrate, framerate: framesPerSecond, latencyMode: 'realtime' });
     return size;
   },
-  async encode(jpeg, at, duration, keyFrame) {
+  async encode(at, duration, keyFrame, jpeg) {
+    if (jpeg) await this.draw(jpeg);
+    const frame = new VideoFrame(this.canvas, { timestamp: at * 1000, duration: duration * 1000 });
+    this.encoder.encode(frame, { keyFrame });
+    frame.close();
+    while (this.encoder.encodeQueueSize > 2) await new Promise((resolve) => (this.encoder.ondequeue = resolve));
+    return this.takeChunks();
+  },
+  async draw(jpeg) {
     const picture = await this.decode(jpeg);
     const { width, height } = this.canvas;
     const scale = Math.min(width / picture.width, height / picture.height, 1);
@@ -121,11 +135,6 @@ globalThis.encoder = {
     this.context.fillRect(0, 0, width, height);
     this.context.drawImage(picture, (width - scaledWidth) / 2, (height - scaledHeight) / 2, scaledWidth, scaledHeight);
     picture.close();
-    const frame = new VideoFrame(this.canvas, { timestamp: at * 1000, duration: duration * 1000 });
-    this.encoder.encode(frame, { keyFrame });
-    frame.close();
-    while (this.encoder.encodeQueueSize > 2) await new Promise((resolve) => (this.encoder.ondequeue = resolve));
-    return this.takeChunks();
   },
   async finish() {
     await this.encoder.flush();
