@@ -16,7 +16,15 @@ const WAYS = [
 ];
 
 const REPORTED = ['acquired', 'released', 'outcome-unknown', 'release-failed'];
-const say = (run, what) => writeSync(1, `${JSON.stringify({ run, what })}\n`);
+/** The reader may have ended: its time was over. */
+const say = (run, what) => {
+  try {
+    writeSync(1, `${JSON.stringify({ run, what })}\n`);
+  } catch (error) {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  }
+};
 
 /** Works for up to a second. One of eight runs blocks its process for two. */
 async function work(page, run) {
