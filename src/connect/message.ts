@@ -5,6 +5,8 @@ import { partOf, type Frame } from './wire.js';
 /** A name from outside that becomes part of a path. Chromium's are UUIDs. */
 const guid = v.pipe(v.string(), v.regex(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i));
 const text = v.string();
+/** Playwright gives the connection itself the empty one. */
+const idOfSession = v.pipe(v.string(), v.nonEmpty());
 const count = v.pipe(v.number(), v.minValue(0));
 const may = <Field extends v.GenericSchema>(field: Field) => v.optional(field);
 /** A method of HTTP that has a response with a body. */
@@ -93,8 +95,8 @@ const EVENTS = {
     filePath: may(text),
   }),
   'Page.downloadWillBegin': v.object({ guid }),
-  'Target.attachedToTarget': v.object({ sessionId: text, targetInfo }),
-  'Target.detachedFromTarget': v.object({ sessionId: may(text) }),
+  'Target.attachedToTarget': v.object({ sessionId: idOfSession, targetInfo }),
+  'Target.detachedFromTarget': v.object({ sessionId: may(idOfSession) }),
   'Target.targetCreated': v.object({ targetInfo }),
   'Target.targetInfoChanged': v.object({ targetInfo }),
   'Log.entryAdded': logEntry,

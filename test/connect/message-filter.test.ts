@@ -122,9 +122,17 @@ it.each([
   ['Browser.downloadProgress', { guid: 'd0000000-0000-4000-8000-000000000001', receivedBytes: '1' }],
   ['Target.attachedToTarget', { sessionId: 1, targetInfo: TARGET }],
   ['Target.attachedToTarget', { sessionId: 's' }],
+  // Of the connection itself, in Playwright.
+  ['Target.attachedToTarget', { sessionId: '', targetInfo: TARGET }],
+  ['Target.detachedFromTarget', { sessionId: '' }],
   // Only libraries read these.
   ['Log.entryAdded', {}],
   ['Page.frameNavigated', { frame: { id: 'f' } }],
+  ['Audits.issueAdded', {}],
+  ['script.message', { channel: 'c', data: { type: 'undefined' } }],
+  ['script.realmCreated', { realm: 'r', origin: 'null', type: 'dedicated-worker' }],
+  ['network.beforeRequestSent', { context: 'c', redirectCount: 0, request: { request: 'r' } }],
+  ['log.entryAdded', { type: 'console', level: 'info', text: 'x', source: { realm: 'r' } }],
   ['Runtime.consoleAPICalled', { type: 'log', executionContextId: 1, args: [null] }],
   ['Network.responseReceived', { requestId: 'r', response: null }],
   ['Log.entryAdded', { entry: { level: 'error', url: 'x'.repeat(100_000) } }],
