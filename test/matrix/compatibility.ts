@@ -1,4 +1,4 @@
-import { arch, platform, release } from 'node:os';
+import { arch, platform } from 'node:os';
 import { format, resolveConfig } from 'prettier';
 
 /** What one combination showed. */
@@ -27,15 +27,16 @@ export async function compatibility(results: readonly Result[], planned: number)
   );
   const ofRuntime = (runtime: string) => results.filter((result) => result.runtime === runtime);
   const libraries = Object.keys(results[0]!.libraries);
+  const seconds = results.reduce((sum, result) => sum + result.seconds, 0);
   const text = `# Compatibility
 
 \`npm run matrix\` writes this page. It installs the packed package as a user does, with each package manager, beside the
 oldest supported version, the newest version and the release before of each library, and runs programs, fixtures and types
-there. Each value of a column of the last table meets each value of the others in one of ${planned} combinations, of which
-${results.length === planned ? 'all' : results.length} were run.
+there. In the last table, each value of a column meets each value of every other column. Bun and Deno can not read packages of
+Plug'n'Play, and Vitest 5 needs Node 22: this leaves ${planned} combinations, of which ${results.length === planned ? 'all' : results.length} were run.
 
-Run on ${new Date().toISOString().slice(0, 10)} on ${platform()} ${arch()} (${release()}), in ${Math.round(results.reduce((sum, { seconds }) => sum + seconds, 0) / 60)} minutes. macOS
-and Windows: ${NOT_RUN}.
+Run on ${new Date().toISOString().slice(0, 10)} on ${platform()} ${arch()}; the combinations took ${Math.round(seconds / 60)} minutes in all. macOS and
+Windows: ${NOT_RUN}.
 
 ## Runtimes, drivers and protocols
 
