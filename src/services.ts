@@ -28,15 +28,8 @@ export {
   LEASE_TAG,
   leaseInTags,
   leaseTags,
-  listAt,
   MARK_TAG,
-  objectAt,
-  optionalTextAt,
-  path,
   socketUrl,
-  textAt,
-  urlAt,
-  valueAt,
   type BrowserService,
   type Grant,
   type LeaseRequest,
@@ -51,3 +44,4 @@ export {
   type SessionSearch,
   type VideoSearch,
 } from './services/browser-service.js';
+export { listAt, objectAt, optionalTextAt, path, textAt, urlAt, valueAt } from './services/service-json.js';

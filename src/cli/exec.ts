@@ -186,7 +186,7 @@ async function exec(
     const { trust } = clientOf(pool);
     const variables = await variablesOf(grant, trust);
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
-    const { headersTo } = await import('../connect/connect-session.js');
+    const { headersTo } = await import('../connect/trusted-url.js');
     // The command can't send them.
     const needsHeaders =
       grant.cdpUrl !== undefined && hasEntries(headersTo(new URL(grant.cdpUrl), grant, trust));
@@ -297,7 +297,7 @@ const NO_BROWSER = {
  * @throws when a URL would send its secret over a network without encryption.
  */
 async function variablesOf(grant: Grant, trust: Trust): Promise<NodeJS.ProcessEnv> {
-  const { trustedUrl } = await import('../connect/connect-session.js');
+  const { trustedUrl } = await import('../connect/trusted-url.js');
   const urlFor = async (protocol: Protocol, given: string | undefined) =>
     given === undefined ? undefined : (await trustedUrl(grant, protocol, trust)).href;
   return {

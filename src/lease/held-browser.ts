@@ -19,12 +19,6 @@ import type { LeaseOutcome, Released, ReleaseChoice } from './summary.js';
 /** Time for closing the contexts of a lease and for cleaning the browser, in ms. */
 const CLEANUP_TIMEOUT = 5000;
 
-interface HowToHold<Session extends object> {
-  readonly release: ReleaseOption<Session>;
-  /** The holder of the lease works in the browser's own context. */
-  readonly isOwnContextUsed: boolean;
-}
-
 /** A leased browser, until its release: what is left in it, and whether another lease may use it. */
 export class HeldBrowser<Session extends object> {
   readonly context: LeaseContext<AnyStep, Session>;
@@ -40,7 +34,11 @@ export class HeldBrowser<Session extends object> {
   readonly #release: ReleaseOption<Session>;
   readonly #givenUp = new LinkedAbort();
 
-  constructor(call: CallContext, acquired: Acquired<Session>, how: HowToHold<Session>) {
+  constructor(
+    call: CallContext,
+    acquired: Acquired<Session>,
+    how: { readonly release: ReleaseOption<Session>; readonly isOwnContextUsed: boolean },
+  ) {
     const { grant, ticket, servedAt, pool } = acquired;
     this.#acquired = acquired;
     this.#release = how.release;

@@ -4,7 +4,8 @@ import { loadConnect } from '../connect/load-connect.js';
 import type { ConnectAddition } from '../connect/extension.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
-import { requestFactsOf, type Grant } from '../services/browser-service.js';
+import type { Grant } from '../services/browser-service.js';
+import { requestFactsOf } from '../services/check-service.js';
 import { meaningOf } from '../net/status.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
@@ -242,17 +243,10 @@ export class Link<Handles> {
   }
 }
 
-type Connect<Handles> = (
-  signal: AbortSignal,
-  pageUrl?: string,
-  grant?: Grant,
-) => Promise<OpenConnection<Handles>>;
+type Connect<Handles> = ReturnType<typeof connectionsOf<Handles>>;
 
 /** Returns the function that opens each connection of a lease. */
-function connectionsOf<Handles>(
-  lease: LeaseContext<LeaseStep>,
-  { connector, additions }: LinkPlan<Handles>,
-): Connect<Handles> {
+function connectionsOf<Handles>(lease: LeaseContext<LeaseStep>, { connector, additions }: LinkPlan<Handles>) {
   const { settings, emit, pool, sessionId, onOwnContextUsed, addError } = lease;
   const misfits = new Set<string>();
   /** Reports each kind of event once. */
@@ -263,7 +257,7 @@ function connectionsOf<Handles>(
     addError(new ConnectError(message, { sessionId }));
   };
   const onPagesClosed = (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls });
-  const connect: Connect<Handles> = async (signal, pageUrl, grant = lease.grant) => {
+  const connect = async (signal: AbortSignal, pageUrl?: string, grant: Grant = lease.grant) => {
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
     try {
       const { host, trust } = clientOf(pool);
@@ -287,7 +281,7 @@ function connectionsOf<Handles>(
       throw error;
     }
   };
-  return (...how) => lease.time('connect', () => connect(...how));
+  return (...how: Parameters<typeof connect>) => lease.time('connect', () => connect(...how));
 }
 
 const LOSSES: Readonly<Record<LossReason, string>> = {

@@ -9,14 +9,8 @@ import { namedPools } from '../shared/process-state.js';
 import { hideHeaders, hideOwnSecret, hideParameters } from '../shared/redact.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
-import {
-  checkService,
-  requestFactsOf,
-  type BrowserService,
-  type Replay,
-  type ReplayRequest,
-  type ServiceRequest,
-} from '../services/browser-service.js';
+import type { BrowserService, Replay, ReplayRequest, ServiceRequest } from '../services/browser-service.js';
+import { checkService, requestFactsOf } from '../services/check-service.js';
 import type { SendOptions } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { leaseMark } from './lease-mark.js';

@@ -9,14 +9,14 @@ import {
   tagFaults,
   type AnswerSamples,
 } from './conformance-answers.js';
-import {
-  checkService,
-  valueAt,
-  type BrowserService,
-  type LeaseRequest,
-  type ServiceRequest,
-  type VideoSearch,
+import type {
+  BrowserService,
+  LeaseRequest,
+  ServiceRequest,
+  VideoSearch,
 } from '../services/browser-service.js';
+import { valueAt } from '../services/service-json.js';
+import { checkService } from '../services/check-service.js';
 import { ticketOf } from './grant.js';
 import { sealSession } from './session.js';
 import { completeRequest, idsIn } from './tickets.js';

@@ -10,13 +10,8 @@ import {
   PoolServiceError,
   type ReleaseError,
 } from '../shared/service-errors.js';
-import {
-  headersFault,
-  type BrowserService,
-  type Grant,
-  type LeaseRequest,
-  type ServiceAddress,
-} from '../services/browser-service.js';
+import type { BrowserService, Grant, LeaseRequest, ServiceAddress } from '../services/browser-service.js';
+import { headersFault } from '../services/check-service.js';
 import type { ServiceClient } from './client.js';
 import { clientOf } from './client.js';
 import type { PoolEvent } from './events.js';

@@ -1,11 +1,6 @@
 import { isRecord } from '../shared/json.js';
-import {
-  valueAt,
-  type BrowserService,
-  type OwnerTest,
-  type ServiceAuth,
-  type ServiceRequest,
-} from '../services/browser-service.js';
+import type { BrowserService, OwnerTest, ServiceAuth, ServiceRequest } from '../services/browser-service.js';
+import { valueAt } from '../services/service-json.js';
 
 /** A request with its address. It is JSON, has no token, and needs no function of the service: any process can send it. */
 export interface CompleteRequest extends Omit<ServiceRequest, 'path'> {

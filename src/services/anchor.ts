@@ -1,12 +1,5 @@
-import {
-  leaseTags,
-  listAt,
-  objectAt,
-  optionalTextAt,
-  path,
-  valueAt,
-  type BrowserService,
-} from './browser-service.js';
+import { leaseTags, type BrowserService } from './browser-service.js';
+import { listAt, objectAt, optionalTextAt, path, valueAt } from './service-json.js';
 
 /** A session of Anchor. `util.inspect` and JSON show its URLs without their keys. */
 export interface AnchorSession {

@@ -2,16 +2,11 @@ import {
   LEASE_TAG,
   leaseInTags,
   leaseTags,
-  listAt,
-  objectAt,
-  optionalTextAt,
-  path,
-  textAt,
-  valueAt,
   type BrowserService,
   type LeaseRequest,
   type ServiceRequest,
 } from './browser-service.js';
+import { listAt, objectAt, optionalTextAt, path, textAt, valueAt } from './service-json.js';
 
 /** A browser of Browser Use. `util.inspect` and JSON show it without its CDP URL. */
 export interface BrowserUseSession {

@@ -2,16 +2,11 @@ import {
   LEASE_TAG,
   leaseInTags,
   leaseTags,
-  listAt,
-  objectAt,
-  optionalTextAt,
-  path,
-  textAt,
-  valueAt,
   type BrowserService,
   type LeaseRequest,
   type SessionSearch,
 } from './browser-service.js';
+import { listAt, objectAt, optionalTextAt, path, textAt, valueAt } from './service-json.js';
 
 /** A session of Browserbase. `util.inspect` and JSON show its URLs without their keys. */
 export interface BrowserbaseSession {

@@ -1,4 +1,5 @@
-import { objectAt, path, socketUrl, urlAt, type BrowserService } from './browser-service.js';
+import { socketUrl, type BrowserService } from './browser-service.js';
+import { objectAt, path, urlAt } from './service-json.js';
 
 /** A session of Browserless. `util.inspect` and JSON show its URLs without the token. */
 export interface BrowserlessSession {

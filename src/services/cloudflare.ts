@@ -1,5 +1,6 @@
 import { InvalidOptionError } from '../shared/errors.js';
-import { objectAt, path, socketUrl, type BrowserService } from './browser-service.js';
+import { socketUrl, type BrowserService } from './browser-service.js';
+import { objectAt, path } from './service-json.js';
 
 /** A session of Cloudflare Browser Run. */
 export interface CloudflareSession {

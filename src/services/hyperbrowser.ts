@@ -1,4 +1,5 @@
-import { objectAt, optionalTextAt, path, textAt, valueAt, type BrowserService } from './browser-service.js';
+import type { BrowserService } from './browser-service.js';
+import { objectAt, optionalTextAt, path, textAt, valueAt } from './service-json.js';
 
 /** A session of Hyperbrowser. `util.inspect` and JSON show it without its token. */
 export interface HyperbrowserSession {

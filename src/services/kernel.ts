@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { isRecord } from '../shared/json.js';
-import { LEASE_TAG, MARK_TAG, path, type BrowserService, type LeaseRequest } from './browser-service.js';
+import { LEASE_TAG, MARK_TAG, type BrowserService, type LeaseRequest } from './browser-service.js';
+import { path } from './service-json.js';
 import type { AcquireRequest, BrowserSession, PoolConfig, Telemetry } from './kernel-api.js';
 
 export type { AcquireRequest, BrowserSession } from './kernel-api.js';

@@ -1,12 +1,5 @@
-import {
-  objectAt,
-  optionalTextAt,
-  path,
-  textAt,
-  urlAt,
-  valueAt,
-  type BrowserService,
-} from './browser-service.js';
+import type { BrowserService } from './browser-service.js';
+import { objectAt, optionalTextAt, path, textAt, urlAt, valueAt } from './service-json.js';
 
 /** A session of Steel. */
 export interface SteelSession {

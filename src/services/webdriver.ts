@@ -1,14 +1,6 @@
 import { isLoopback } from '../shared/urls.js';
-import {
-  objectAt,
-  optionalTextAt,
-  path,
-  socketUrl,
-  valueAt,
-  type BrowserService,
-  type Grant,
-  type ServiceAddress,
-} from './browser-service.js';
+import { socketUrl, type BrowserService, type Grant, type ServiceAddress } from './browser-service.js';
+import { objectAt, optionalTextAt, path, valueAt } from './service-json.js';
 
 /** A session of a WebDriver server. */
 export interface WebDriverSession {

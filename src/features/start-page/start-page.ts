@@ -1,6 +1,7 @@
 import type { OpenConnection } from '../../connect/connect-session.js';
 import { clientOf } from '../../pool/client.js';
-import { requestFactsOf, type LeaseRequest } from '../../services/browser-service.js';
+import type { LeaseRequest } from '../../services/browser-service.js';
+import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import type { LeaseContext } from '../../lease/context.js';
 import { loadConnect } from '../../connect/load-connect.js';

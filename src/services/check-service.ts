@@ -1,0 +1,90 @@
+import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord } from '../shared/json.js';
+import type { BrowserService, LeaseRequest } from './browser-service.js';
+
+const SAMPLE: LeaseRequest = { pool: 'pool', id: 'id', wait: 1, keepAlive: false, record: false };
+
+/**
+ * Checks the functions of a service once: their requests must be JSON, because another process may send them.
+ *
+ * @throws InvalidOptionError
+ */
+export function checkService(service: unknown): asserts service is BrowserService {
+  const fail = (fault: string): never => {
+    throw new InvalidOptionError('service', `service ${fault}. See pooled-browser/services.`);
+  };
+  if (!isService(service)) return fail('must be an object, such as kernel');
+  const { acquire, grant, release, owner, find } = service as Partial<BrowserService>;
+  for (const [name, value] of Object.entries({ acquire, grant, release }))
+    if (typeof value !== 'function') fail(`has no function ${name}`);
+  for (const name of ['name', 'idField', 'waits'] as const)
+    if (typeof service[name] !== 'string') fail(`has no text ${name}`);
+  const { keepAlive } = service;
+  if (keepAlive !== undefined && !(Number.isInteger(keepAlive) && Number(keepAlive) > 0))
+    fail('has a keepAlive that is not a positive integer, in ms');
+  const fault = headersFault(service['headers']);
+  if (fault !== undefined) fail(`has ${fault}`);
+  const requests = {
+    acquire: acquire!(SAMPLE),
+    release: release!('id', { pool: 'pool', reuse: true }),
+    owner: owner?.('id', SAMPLE),
+    find: find?.(SAMPLE),
+  };
+  for (const [name, request] of Object.entries(requests)) {
+    if (request && !request.path.startsWith('/'))
+      fail(`${name} returns a path without a slash at its beginning`);
+    if (request && !isJson(request)) fail(`${name} returns a request that is not JSON`);
+  }
+}
+
+/** A service that can be called with its options is a function with the properties of a service. */
+function isService(value: unknown): value is Record<string, unknown> {
+  return isRecord(value) || typeof value === 'function';
+}
+
+/** Names of headers, without those that belong to one request or connection. */
+const HEADER_NAME =
+  /^(?!(?:host|connection|upgrade|content-length|transfer-encoding|sec-websocket-.*)$)[\w!#$%&'*+.^`|~-]+$/i;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Returns why a value can't be the headers of a service or of a browser; `undefined` if it can. It shows no value. */
+export function headersFault(headers: unknown): string | undefined {
+  if (headers === undefined) return undefined;
+  if (!isRecord(headers)) return 'headers that are not an object';
+  const wrong = Object.entries(headers).find(
+    ([name, value]) => !HEADER_NAME.test(name) || typeof value !== 'string' || !HEADER_VALUE.test(value),
+  );
+  return wrong && `a header ${JSON.stringify(wrong[0])} that can't be sent`;
+}
+
+/** What the acquire request of a service shows about it. */
+interface RequestFacts {
+  /** A browser is leased by a request, and not by the connection alone. */
+  readonly hasAcquireRequest: boolean;
+  /** The service itself opens the URL of `LeaseRequest.startUrl`: its acquire request contains it. */
+  readonly opensStartUrl: boolean;
+}
+
+const requestFacts = new WeakMap<BrowserService, RequestFacts>();
+
+/** Reads the facts from a request for an example, once for each service. */
+export function requestFactsOf(service: BrowserService): RequestFacts {
+  const known = requestFacts.get(service);
+  if (known) return known;
+  const startUrl = 'https://start.example.com/';
+  const request = service.acquire({ ...SAMPLE, startUrl });
+  const facts = {
+    hasAcquireRequest: request !== undefined,
+    opensStartUrl: JSON.stringify(request ?? '').includes(startUrl),
+  };
+  requestFacts.set(service, facts);
+  return facts;
+}
+
+function isJson(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isJson);
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (!isRecord(value)) return value === null || ['string', 'boolean', 'undefined'].includes(typeof value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return (prototype === Object.prototype || prototype === null) && Object.values(value).every(isJson);
+}
