@@ -34,8 +34,8 @@ const browser = hasShell ? { env: { CHROME_PATH: HEADLESS_SHELL } } : {};
 
 /** The files that take longest. A worker that began one of them last would work alone at the end. */
 const LONGEST = [
-  'simulation/broken-release.more',
   'examples/examples.more',
+  'package/package.more',
   'jobs/isolation.more',
   'examples/guides.more',
   'fixtures/vitest.more',
@@ -49,6 +49,7 @@ const LONGEST = [
   'local/replays/unseen.more',
   'calls/proxy-load.more',
   'process/late.more',
+  'simulation/broken-release.more',
   'faults/load.real',
   'connect/clean-browser.real',
 ];
@@ -95,7 +96,7 @@ export default defineConfig({
     isolate: true,
     // Tests provoke warnings.
     execArgv: ['--no-warnings'],
-    // Most of the time of a test is waiting for another process: four workers leave two cores idle half of the time.
+    // Most of the time of a test is waiting for another process: four workers leave two cores idle a third of the time.
     maxWorkers: 6,
     // A test that needs longer says so beside its title.
     testTimeout: 60_000,
