@@ -158,6 +158,16 @@ const UDP: Record<string, (to: string) => unknown> = {
     link.click();
     connectIn(window.open('', 'linked')!, to);
   },
+  'WebRTC in a script of a link to a new window': (to) => {
+    const script = `javascript:opener.connectIn(window, '${to}')`;
+    const link = Object.assign(document.createElement('a'), {
+      href: script,
+      target: 'script',
+      rel: 'opener',
+    });
+    Object.assign(window, { connectIn });
+    link.click();
+  },
   'WebRTC in a script of a pop-up': (to) => window.open(`/webrtc?${to}`, '', 'noopener'),
   'WebRTC in a frame of another site': (to) =>
     document.body.append(

@@ -17,16 +17,72 @@ const NO_WEBRTC_IN_PAGES = `(() => {
       delete world.webkitRTCPeerConnection;
     } catch {}
   };
+  // A page can replace all of these later.
   const { apply } = Reflect;
+  const { URL, document } = window;
   const { open: original } = window;
+  const { getAttribute } = Element.prototype;
+  const { composedPath, preventDefault } = Event.prototype;
+  const { querySelector } = Document.prototype;
+  const { toLowerCase } = String.prototype;
+  const { get: protocolOf } = Object.getOwnPropertyDescriptor(URL.prototype, 'protocol');
+  const isScript = (url) => {
+    try {
+      return apply(protocolOf, new URL(url, 'http://x'), []) === 'javascript:';
+    } catch {
+      return false;
+    }
+  };
   strip(window);
   window.open = {
     open(url = '', target = '', features = '') {
-      const opened = apply(original, this ?? window, arguments);
+      // Its script would run before this function returns.
+      const opened = apply(original, this ?? window, isScript(url) ? ['', target, features] : arguments);
       strip(opened);
       return opened;
     },
   }.open;
+  // A script as the URL of a link or a form runs in a new window before anything else.
+  const attribute = (node, name) => {
+    try {
+      return apply(getAttribute, node, [name]) ?? '';
+    } catch {
+      return '';
+    }
+  };
+  const runsElsewhere = (node) => {
+    const hasScript =
+      isScript(attribute(node, 'href')) ||
+      isScript(attribute(node, 'xlink:href')) ||
+      isScript(attribute(node, 'action')) ||
+      isScript(attribute(node, 'formaction'));
+    if (!hasScript) return false;
+    const base = apply(querySelector, document, ['base[target]']);
+    const given = attribute(node, 'formtarget') || attribute(node, 'target') || attribute(base, 'target');
+    const target = apply(toLowerCase, given, []);
+    return target !== '' && target !== '_self' && target !== '_parent' && target !== '_top';
+  };
+  const stop = (event) => {
+    const path = apply(composedPath, event, []);
+    for (let index = 0; index < path.length; index++)
+      if (runsElsewhere(path[index])) apply(preventDefault, event, []);
+    if (runsElsewhere(event.submitter)) apply(preventDefault, event, []);
+  };
+  addEventListener('click', stop, true);
+  addEventListener('auxclick', stop, true);
+  addEventListener('submit', stop, true);
+  const limit = (prototype, name) => {
+    const method = prototype[name];
+    prototype[name] = {
+      [name](...args) {
+        return runsElsewhere(this) || runsElsewhere(args[0]) ? undefined : apply(method, this, args);
+      },
+    }[name];
+  };
+  limit(HTMLElement.prototype, 'click');
+  limit(EventTarget.prototype, 'dispatchEvent');
+  limit(HTMLFormElement.prototype, 'submit');
+  limit(HTMLFormElement.prototype, 'requestSubmit');
 })();`;
 /** How Chromium reports a request to a host that is not allowed. */
 export const REFUSED = 'net::ERR_PROXY_CONNECTION_FAILED';
