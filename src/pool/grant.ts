@@ -124,7 +124,7 @@ async function send<S extends object>(request: GrantRequest<S>): Promise<Acquire
     ended ??= held.acquiring({
       search: searchTicketOf(request),
       onCrash,
-      until: longestWait(request),
+      within: longestWait(request),
       onLost,
     });
     request.onSend?.();
@@ -330,7 +330,7 @@ function keepSearching(request: GrantRequest, sentAt: number): void {
   const timeLeft = () => Math.max(0, longestWait(request) - (clock.now() - sentAt));
   if (!ticket || timeLeft() === 0) return;
   const held = heldSessionsOf(pool);
-  const end = held.searching(ticket, { onCrash, until: timeLeft() });
+  const end = held.searching(ticket, { onCrash, within: timeLeft() });
   if (!end) return;
   const { signal: closing } = closingOf(pool);
   const pause = async (milliseconds: number) => {

@@ -139,25 +139,25 @@ class HeldSessions {
 
   /**
    * @param onCrash Also releases the browser if this process is killed.
-   * @param until Milliseconds for which the browser stays leased, also after the end of this process, whatever ends it.
+   * @param within Milliseconds for which the browser stays leased, also after the end of this process, whatever ends it.
    */
   hold(
     id: string,
     ticket: ReleaseTicket | undefined,
-    { onCrash = false, until }: Partial<HelpRequest> = {},
+    { onCrash = false, within }: Partial<HelpRequest> = {},
   ): HeldSession {
-    const helped = ticket && this.#helper.add(ticket, { onCrash: onCrash || until !== undefined, until });
+    const helped = ticket && this.#helper.add(ticket, { onCrash: onCrash || within !== undefined, within });
     const session = new HeldSession(this, id, ticket, helped);
     this.#held.add(session);
-    if (until !== undefined) this.#kept.add(session);
+    if (within !== undefined) this.#kept.add(session);
     this.#begin();
     return session;
   }
 
   /** Adds an acquire request that is sent. The returned function ends it. */
   acquiring(request: OpenAcquire): () => void {
-    const { search, onCrash, until } = request;
-    const helped = search && this.#helper.add(search, { onCrash, until });
+    const { search, onCrash, within } = request;
+    const helped = search && this.#helper.add(search, { onCrash, within });
     this.#open.add(request);
     this.#begin();
     return () => {

@@ -26,12 +26,12 @@ export type ReleaseMessage =
 export interface HelperLease {
   readonly ticket: HelperTicket;
   /** A release for reuse is on its way. */
-  readonly isSent: boolean;
+  readonly isReuseSent: boolean;
   /**
    * Milliseconds from the message on. Of a search: the service can lease the browser until then. Of a browser: it is released
    * then, even if this process ends before; without it, at the end of this process.
    */
-  readonly until?: number | undefined;
+  readonly within?: number | undefined;
 }
 
 /** Pauses in ms between the ends of helpers and their replacements. */
@@ -53,20 +53,20 @@ export interface HelpedLease {
   remove(): void;
 }
 
-interface Held {
+interface HeldTicket {
   readonly ticket: HelperTicket;
   /** A guard releases it if this process is killed. */
   readonly isGuarded: boolean;
-  /** See `HelperLease`, by the clock of this process. */
+  /** When `within` is over, by the clock of this process. */
   readonly until: number | undefined;
-  isSent: boolean;
+  isReuseSent: boolean;
 }
 
 export interface HelpRequest {
   /** Releases the browser also if this process is killed. */
   readonly onCrash: boolean;
   /** See `HelperLease`. */
-  readonly until?: number | undefined;
+  readonly within?: number | undefined;
 }
 
 /**
@@ -77,7 +77,7 @@ export interface HelpRequest {
  */
 export class ReleaseHelper {
   readonly #access: () => HelperAccess;
-  readonly #held = new Map<number, Held>();
+  readonly #held = new Map<number, HeldTicket>();
   #last = 0;
   #guard: Guard | undefined;
   #failures = 0;
@@ -86,19 +86,19 @@ export class ReleaseHelper {
     this.#access = access;
   }
 
-  add(ticket: HelperTicket, { onCrash, until }: HelpRequest): HelpedLease {
+  add(ticket: HelperTicket, { onCrash, within }: HelpRequest): HelpedLease {
     const { isMainThread } = process.getBuiltinModule('node:worker_threads');
     const lease = ++this.#last;
     // No signal reaches a worker thread, and nothing runs in a thread that is terminated.
     const isGuarded = onCrash || !isMainThread;
-    const held = { ticket, isGuarded, until: until && clock.now() + until, isSent: false };
+    const held = { ticket, isGuarded, until: within && clock.now() + within, isReuseSent: false };
     const update = () => {
       if (held.isGuarded) this.#update(lease);
     };
     this.#held.set(lease, held);
     update();
     const markSent = () => {
-      held.isSent = true;
+      held.isReuseSent = true;
       update();
     };
     const remove = () => {
@@ -157,7 +157,7 @@ export class ReleaseHelper {
   }
 
   /** All that a new process must know. */
-  #messages(isMeant: (held: Held) => boolean): ReleaseMessage[] {
+  #messages(isMeant: (held: HeldTicket) => boolean): ReleaseMessage[] {
     const leases = [...this.#held].filter(([, held]) => isMeant(held));
     const { route, token } = this.#access();
     return [{ route }, { token }, ...leases.map(([lease, held]) => messageOf(lease, held))];
@@ -172,10 +172,10 @@ function originOf(ticket: HelperTicket): string {
   return new URL('search' in ticket ? ticket.search.url : ticket.destroy.url).origin;
 }
 
-function messageOf(lease: number, held: Held | undefined): ReleaseMessage {
+function messageOf(lease: number, held: HeldTicket | undefined): ReleaseMessage {
   if (!held) return { lease, held };
-  const { ticket, isSent, until } = held;
-  return { lease, held: { ticket, isSent, until: until && Math.max(0, until - clock.now()) } };
+  const { ticket, isReuseSent, until } = held;
+  return { lease, held: { ticket, isReuseSent, within: until && Math.max(0, until - clock.now()) } };
 }
 
 /** Messages pass through a pipe, because every user of the machine can read the arguments of a process. */

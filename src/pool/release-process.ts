@@ -21,14 +21,14 @@ const RELEASE_TIMEOUT = 60_000;
 const PROCESSING = 500;
 const POLL_INTERVAL = 10;
 
-interface Held extends HelperLease {
+interface ReceivedTicket extends HelperLease {
   /** When the message arrived. */
   readonly since: number;
   /** Only time can help: the process that ended does not wait for it. */
   isLate?: boolean;
 }
 
-const leases = new Map<number, Held>();
+const leases = new Map<number, ReceivedTicket>();
 let token: string | undefined;
 let route: Route = {};
 let awaited: Extract<ReleaseMessage, { isAwaited: number }> | undefined;
@@ -58,9 +58,9 @@ else {
 }
 
 /** Ends with the release of the browser. */
-async function finish(held: Held): Promise<void> {
-  const { ticket, isSent } = held;
-  const timeLeft = () => Math.max(0, (held.until ?? 0) - (clock.now() - held.since));
+async function finish(held: ReceivedTicket): Promise<void> {
+  const { ticket, isReuseSent } = held;
+  const timeLeft = () => Math.max(0, (held.within ?? 0) - (clock.now() - held.since));
   if ('search' in ticket) {
     await delay(PROCESSING);
     const onNothing = () => (held.isLate = true);
@@ -68,13 +68,13 @@ async function finish(held: Held): Promise<void> {
   }
   held.isLate = timeLeft() > 0;
   await delay(timeLeft());
-  if (isSent) await delay(PROCESSING);
-  await release(ticket, isSent);
+  if (isReuseSent) await delay(PROCESSING);
+  await release(ticket, isReuseSent);
 }
 
 /** Releases the browser for destruction, so that a repeated request can't end another lease. */
-async function release(ticket: ReleaseTicket, isSent = false): Promise<void> {
-  const doubt = isSent ? 'unknown' : 'none';
+async function release(ticket: ReleaseTicket, isReuseSent = false): Promise<void> {
+  const doubt = isReuseSent ? 'unknown' : 'none';
   await releaseBrowser(ticket, { reuses: false, timeout: RELEASE_TIMEOUT, doubt, send });
 }
 
@@ -86,9 +86,9 @@ async function handOver({ command, args }: Pick<HelperCommand, 'command' | 'args
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   child.unref();
-  const passed = [...leases].map(([lease, { ticket, isSent, until = 0, since }]) => {
-    const left = Math.max(0, until - (clock.now() - since));
-    return { lease, held: { ticket, isSent, until: left } };
+  const passed = [...leases].map(([lease, { ticket, isReuseSent, within = 0, since }]) => {
+    const left = Math.max(0, within - (clock.now() - since));
+    return { lease, held: { ticket, isReuseSent, within: left } };
   });
   const messages: ReleaseMessage[] = [{ route }, { token }, ...passed];
   child.stdin.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));

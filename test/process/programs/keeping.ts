@@ -7,7 +7,7 @@ const [, , way, until] = process.argv;
 const pool = new BrowserPool('test');
 const { session_id: id } = (await pool.acquire())!;
 const lease = { pool: 'test', id: 'lease', keepAlive: true, record: false };
-heldSessionsOf(pool).hold(id, ticketOf(id, { pool, lease }), { until: Number(until) });
+heldSessionsOf(pool).hold(id, ticketOf(id, { pool, lease }), { within: Number(until) });
 process.stdout.write('leased\n');
 if (way === 'exit') process.exit(7);
 setTimeout(() => {}, 60_000);
