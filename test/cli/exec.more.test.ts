@@ -314,7 +314,7 @@ describe('exec, at a service with a script,', () => {
     lend({ browser_live_view_url: 'https://live.test' });
     expect(await variables()).toContain('BROWSER_POOL_LIVE_VIEW_URL=https://live.test/\n');
     // The command may open it.
-    for (const browser_live_view_url of ['file:///etc/passwd', 'javascript:alert()', 'https://a\0']) {
+    for (const browser_live_view_url of ['file:///etc/passwd', 'javascript:alert()', 'https://a\0b']) {
       lend({ browser_live_view_url });
       expect(await variables()).not.toContain('LIVE_VIEW_URL');
     }
