@@ -286,10 +286,12 @@ export class LocalhostApp implements AsyncDisposable {
 
   readonly #answer = (request: IncomingMessage, response: ServerResponse): void => {
     const { method, url = '' } = request;
+    // Of this load: a request can end during the next one.
+    const { log } = this;
     const { pathname } = new URL(url, 'http://a');
-    if (pathname !== '/favicon.ico') this.log.push(`${method} ${url}`);
+    if (pathname !== '/favicon.ico') log.push(`${method} ${url}`);
     response.on('close', () => {
-      if (!response.writableFinished) this.log.push(`aborted ${url}`);
+      if (!response.writableFinished) log.push(`aborted ${url}`);
     });
     const answer = ANSWERS[pathname] ?? text('nothing', {}, 404);
     void answer(request, response);

@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { format } from 'prettier';
+import { format, resolveConfig } from 'prettier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as playwright from '../../../src/playwright.js';
 import type { PooledBrowser } from '../../../src/index.js';
@@ -344,8 +344,8 @@ const ROWS: Record<string, Row[]> = {
   ],
   'Large, slow and left': [
     [
-      'a download of 60 MB, in the page',
-      async ({ inPage }) => inPage(`return (await (await fetch('/large?mb=60')).arrayBuffer()).byteLength`),
+      'a download of 20 MB, in the page',
+      async ({ inPage }) => inPage(`return (await (await fetch('/large?mb=20')).arrayBuffer()).byteLength`),
     ],
     [
       'a file of 30 MB as an attachment',
@@ -836,7 +836,10 @@ it('is the table of the guide', async () => {
     /^[^]*<!-- table -->\n/.exec(guide)![0],
     /\n<!-- end of the table -->[^]*$/.exec(guide)![0],
   ];
-  const made = await format(`${before}\n${table}\n${after}`, { parser: 'markdown', printWidth: 110 });
+  const made = await format(`${before}\n${table}\n${after}`, {
+    ...(await resolveConfig(path)),
+    filepath: path,
+  });
   if (process.env['UPDATE_GUIDE']) writeFileSync(path, made);
   else expect(guide).toBe(made);
 });
