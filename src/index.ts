@@ -63,6 +63,7 @@ export type {
   RunOptions,
 } from './calls/options.js';
 export type { LibraryTypes, ReconnectOptions as ReconnectSettings, RetryOptions } from './lease/options.js';
+export type { RefusedHost } from './features/allowed-hosts/options.js';
 export type { ArtifactsOptions } from './features/artifacts/options.js';
 export type { Download, DownloadsOptions } from './features/downloads/options.js';
 export type { RecordingOptions, ReplayStatus } from './features/replays/options.js';

@@ -46,7 +46,7 @@ export default {
     'WorkerBrowser',
     'StepOf',
     'WorkerState',
-    'local/events.ts:PoolEvent',
+    'ServedPoolEvent',
   ],
 };
 
