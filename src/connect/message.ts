@@ -30,7 +30,26 @@ const frameTree: v.GenericSchema<FrameTree> = v.object({
   childFrames: may(v.array(v.lazy(() => frameTree))),
 });
 
-const remoteObjects = v.array(v.looseObject({ type: text }));
+const preview = v.looseObject({ properties: v.array(v.looseObject({ name: text, value: may(text) })) });
+/** Playwright shows a value, or its description. */
+const remoteObjects = v.array(
+  v.pipe(
+    v.looseObject({
+      type: text,
+      subtype: may(text),
+      description: may(text),
+      unserializableValue: may(text),
+      objectId: may(text),
+      preview: may(preview),
+    }),
+    v.check(
+      (one) =>
+        one.type === 'undefined' ||
+        'value' in one ||
+        (one.unserializableValue ?? one.description) !== undefined,
+    ),
+  ),
+);
 const stackTrace = v.looseObject({
   callFrames: v.array(v.looseObject({ url: text, lineNumber: v.number(), columnNumber: v.number() })),
 });
@@ -169,9 +188,7 @@ const EVENTS_OF_LIBRARIES = {
         v.looseObject({
           type: text,
           description: may(text),
-          preview: may(
-            v.looseObject({ properties: v.array(v.looseObject({ name: text, value: may(text) })) }),
-          ),
+          preview: may(preview),
         }),
       ),
       stackTrace: may(stackTrace),
@@ -249,7 +266,7 @@ const BIDI_EVENTS_OF_LIBRARIES = {
       level: text,
       text: v.nullable(text),
       source: sourceOfScript,
-      args: v.nullish(remoteObjects),
+      args: v.nullish(v.array(v.looseObject({ type: text }))),
       stackTrace: v.nullish(stackTrace),
     }),
     v.check(({ type, args }) => type !== 'console' || Array.isArray(args)),

@@ -133,7 +133,12 @@ it.each([
   ['script.realmCreated', { realm: 'r', origin: 'null', type: 'dedicated-worker' }],
   ['network.beforeRequestSent', { context: 'c', redirectCount: 0, request: { request: 'r' } }],
   ['log.entryAdded', { type: 'console', level: 'info', text: 'x', source: { realm: 'r' } }],
-  ['Runtime.consoleAPICalled', { type: 'log', executionContextId: 1, args: [null] }],
+  ['Runtime.consoleAPICalled', { type: 'log', executionContextId: 1, timestamp: 1, args: [null] }],
+  [
+    'Runtime.consoleAPICalled',
+    { type: 'log', executionContextId: 1, timestamp: 1, args: [{ type: 'object', description: false }] },
+  ],
+  ['Runtime.consoleAPICalled', { type: 'log', executionContextId: 1, timestamp: 1, args: [{ type: 'x' }] }],
   ['Network.responseReceived', { requestId: 'r', response: null }],
   ['Log.entryAdded', { entry: { level: 'error', url: 'x'.repeat(100_000) } }],
 ])('drops an event %s that does not fit, and reports it', async (method, params) => {
