@@ -1,8 +1,9 @@
+import { lazy } from '../shared/lazy.js';
 import { routeTo, type NetworkSettings, type Route } from '../shared/network.js';
 import { hosts } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { openConnection } from '../net/connection.js';
-import { Connections } from '../net/connections.js';
+import type { Connections } from '../net/connections.js';
 import { FairQueue } from './fair-queue.js';
 import type { LocalService } from './local-service.js';
 import { CircuitBreaker } from './circuit-breaker.js';
@@ -18,6 +19,13 @@ interface OpenHost {
   /** The process that serves local browsers. */
   readonly local: LocalService | undefined;
 }
+
+const loadConnections = lazy(() => {
+  // Loads Node's own undici first. Otherwise the undici of this library would also send what the program's `fetch` requests, and
+  // refuses some of it.
+  Reflect.get(globalThis, 'Headers');
+  return import('../net/connections.js');
+});
 
 /** What all pools of this process at one address share: connections, queues, and the circuit breaker. */
 export class Host {
@@ -102,6 +110,7 @@ export class Host {
       this.#url = local.url;
     }
     const connect = () => openConnection(this.#url, this.#route);
+    const { Connections } = await loadConnections();
     const connections = new Connections(this.#url.origin, connect, this.reachability);
     return { connections, spare: new SpareConnection(this.#network), local };
   }
