@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { readQueueName } from '../jobs/queue/options.js';
-import { workPooledBrowsers } from '../jobs/queue/work.js';
 import type { Interruption } from './interruption.js';
 import { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';
@@ -72,6 +71,7 @@ async function work(poolName: string, command: WorkCommand, signal: AbortSignal)
   });
   report.note(`Working for the queue ${queueName}. Stop with Ctrl-C.`);
   try {
+    const { workPooledBrowsers } = await import('../jobs/queue/work.js');
     const { done, failed } = await workPooledBrowsers(queueName, pool, task, {
       ...workSettingsOf(command, report),
       idleTimeout: command.idleTimeout,

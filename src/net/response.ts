@@ -59,7 +59,7 @@ export async function readResponse(response: OpenResponse): Promise<HttpResponse
 /** Milliseconds without a byte after which streamed content counts as broken. */
 export const LONGEST_PAUSE = 30_000;
 
-/** Streams content. Distinguishes a broken connection from errors of the code that reads the content. */
+/** @internal Streams content. Distinguishes a broken connection from errors of the code that reads the content. */
 export async function* contentOf(
   body: AsyncIterable<Buffer>,
   toError: (cause: unknown) => unknown,

@@ -7,6 +7,10 @@ import { rejection } from '../pool/support.js';
 import { startCli } from '../cli/support.js';
 import { jobThroughRestart } from '../support/real-jobs.js';
 import { describeWithReal, SeleniumGrid } from '../support/real-services.js';
+import { useWholeBrowser } from '../support/whole-browser.js';
+
+// On the headless shell, chromedriver's own page for WebDriver BiDi is the first one.
+useWholeBrowser();
 
 describeWithReal('grid', 'Selenium Grid', () => {
   /** With one browser, and a queue that gives up after three seconds. */

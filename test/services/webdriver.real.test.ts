@@ -4,7 +4,11 @@ import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { webdriver, type WebDriverSession } from '../../src/services.js';
 import { Chromedriver, describeWithChromedriver } from '../support/chromedriver.js';
+import { useWholeBrowser } from '../support/whole-browser.js';
 import { rejection } from '../pool/support.js';
+
+// On the headless shell, chromedriver's own page for WebDriver BiDi is the first one.
+useWholeBrowser();
 
 describeWithChromedriver('chromedriver', () => {
   let driver: Chromedriver;

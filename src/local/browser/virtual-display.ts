@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import pRetry from 'p-retry';
 import { raceTimeout } from '../../shared/abort.js';
 import { environment } from '../../shared/environment.js';
 import { lazy } from '../../shared/lazy.js';
@@ -59,6 +58,7 @@ export class VirtualDisplay {
     const program = findXvfb();
     if (program === undefined) throw new LocalPoolError(NO_XVFB);
     try {
+      const { default: pRetry } = await import('p-retry');
       // Retries, because an ending Xvfb with the same number can remove the socket of the new Xvfb.
       return await pRetry(() => this.#start(program), { retries: 2, minTimeout: 0 });
     } catch (error) {
