@@ -26,6 +26,8 @@ import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-cli
 const PATH =
   /^(?:\/(?!(?:json|session|devtools|playwright|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+)\/?)?$/;
 
+const notOfDebugging = (path: string) =>
+  `/${path} is the address of another protocol, for chromium.connect(): give the browser another name for CDP.`;
 const NO_PATH =
   'There is no such path. Below the address, a path is /NAME, /session, /json/version, one of these after /NAME, or /playwright, ' +
   '/playwright/NAME. A name has 1 to 64 letters, digits, ".", "_" and "-", and is not json, session, devtools, playwright, "." or "..".';
@@ -193,7 +195,8 @@ export class ProxyServer implements AsyncDisposable {
     const parts = PATH.exec(endpoint ? own.slice(endpoint.path.length + 1) : own)?.groups;
     const { name, bidi, page, json } = parts ?? {};
     const isOfDebugging = bidi !== undefined || page !== undefined || json !== undefined;
-    if (!parts || (endpoint && isOfDebugging)) throw new Refusal(404, NO_PATH);
+    if (!parts) throw new Refusal(404, NO_PATH);
+    if (endpoint && isOfDebugging) throw new Refusal(404, notOfDebugging(endpoint.path));
     const key = this.#plan.settings.share ? '' : name;
     return { name, key, protocol: bidi === undefined ? 'cdp' : 'bidi', page, json, endpoint };
   }

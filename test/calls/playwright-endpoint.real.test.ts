@@ -142,6 +142,7 @@ it.each([
     () => chromium.connect(proxy.playwrightUrl!, { exposeNetwork: '*' }),
     /400 [^]*--expose-network/,
   ],
+  ['a client of CDP', {}, () => chromium.connectOverCDP(`${proxy.url}/playwright`), /404/],
   [
     'a client without a secret',
     { secret: false },
