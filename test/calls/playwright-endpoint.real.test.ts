@@ -142,7 +142,6 @@ it.each([
     () => chromium.connect(proxy.playwrightUrl!, { exposeNetwork: '*' }),
     /400 [^]*--expose-network/,
   ],
-  ['a client of CDP', {}, () => chromium.connectOverCDP(`${proxy.url}/playwright`), /404/],
   [
     'a client without a secret',
     { secret: false },
@@ -153,6 +152,12 @@ it.each([
   await start(options);
   await expect(connect()).rejects.toThrow(message);
   expect(events.map(({ type }) => type)).toEqual(['refused']);
+});
+
+it('tells a client of CDP that the address is of another protocol', async () => {
+  await start();
+  const response = await fetch(`${proxy.url}/playwright/json/version`);
+  expect([response.status, await response.text()]).toEqual([404, expect.stringContaining('another name')]);
 });
 
 it.each([
