@@ -171,7 +171,7 @@ describe('the pictures of a browser', () => {
     return { targetId: String(targetId), page: await user.attach(targetId) };
   }
 
-  it('leaves a page that changes five sixths of the time, and takes each picture once for all who watch', async () => {
+  it('leaves a page that changes two thirds of the time, and takes each picture once for all who watch', async () => {
     const captures = new Captures();
     const { targetId } = await openPage(
       '<p id=p><script>setInterval(() => p.textContent = Math.random(), 5)</script>',
@@ -186,7 +186,7 @@ describe('the pictures of a browser', () => {
     // Without the wait for the page's next frames. The last pause may not be over.
     const work = captures.durations.slice(0, -1).map((one) => Math.max(one / 4, one - 20));
     const spent = work.reduce((sum, one) => sum + one, 0);
-    expect(spent).toBeLessThan((performance.now() - began) * 0.18);
+    expect(spent).toBeLessThan((performance.now() - began) * 0.35);
     for (const list of seen) expect(list).toHaveLength(captures.durations.length);
     expect(seen[1]).toEqual(seen[0]);
     for (const watch of watches) watch.stop();
