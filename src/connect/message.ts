@@ -56,6 +56,7 @@ const stackTrace = v.looseObject({
 const logEntry = v.looseObject({
   entry: v.looseObject({
     level: text,
+    timestamp: v.number(),
     text,
     url: may(text),
     lineNumber: may(v.number()),

@@ -127,6 +127,7 @@ it.each([
   ['Target.detachedFromTarget', { sessionId: '' }],
   // Only libraries read these.
   ['Log.entryAdded', {}],
+  ['Log.entryAdded', { entry: { level: 'error', text: 'x', timestamp: '1' } }],
   ['Page.frameNavigated', { frame: { id: 'f' } }],
   ['Audits.issueAdded', {}],
   ['script.message', { channel: 'c', data: { type: 'undefined' } }],
@@ -158,7 +159,7 @@ it.each([
 });
 
 it('leaves an event with unknown fields to the library', async () => {
-  const entry = { source: 'new', level: 'new', text: '', more: { a: 1 } };
+  const entry = { source: 'new', level: 'new', text: '', timestamp: 1, more: { a: 1 } };
   const text = JSON.stringify({ method: 'Log.entryAdded', params: { entry, more: null } });
   far.send(text);
   await expect.poll(() => seen).toEqual([text]);
