@@ -7,7 +7,7 @@ import type {
   ConnectOverCDPOptions,
   Page,
 } from 'playwright-core';
-import { lazy, loadLibrary } from '../shared/lazy.js';
+import { lazyLibrary } from '../shared/lazy.js';
 import {
   openUrl,
   type Connection,
@@ -38,7 +38,7 @@ export interface PlaywrightOptions {
   chromium?: Pick<BrowserType, 'connectOverCDP'> | undefined;
 }
 
-const loadPlaywright = lazy(() => import('playwright-core'));
+const loadPlaywright = lazyLibrary('playwright-core', () => import('playwright-core'));
 
 const REFUSAL =
   'Playwright has no public API for WebDriver BiDi connections. ' +
@@ -46,8 +46,7 @@ const REFUSAL =
 
 /** Connects Playwright over CDP. The library is imported when a lease needs it. */
 export function playwright(options: PlaywrightOptions = {}): Connector<PlaywrightHandles> {
-  const chromium = async () =>
-    options.chromium ?? (await loadLibrary('playwright-core', loadPlaywright)).chromium;
+  const chromium = async () => options.chromium ?? (await loadPlaywright()).chromium;
   return {
     library: 'playwright',
     refusal: (protocol) => (protocol === 'bidi' ? REFUSAL : undefined),

@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
-import { lazy, loadLibrary } from '../shared/lazy.js';
+import { lazyLibrary } from '../shared/lazy.js';
 import {
   openUrl,
   type Connection,
@@ -45,7 +45,7 @@ interface PuppeteerLibrary {
   connect(options: ConnectOptions): Promise<Browser>;
 }
 
-const loadPuppeteer = lazy(() => import('puppeteer-core'));
+const loadPuppeteer = lazyLibrary('puppeteer-core', () => import('puppeteer-core'));
 
 const REFUSAL =
   'WebDriver BiDi has no commands to clear the data that a site stores in a page. ' +
@@ -53,8 +53,7 @@ const REFUSAL =
 
 /** Connects Puppeteer over CDP or WebDriver BiDi. The library is imported when a lease needs it. */
 export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHandles> {
-  const library = async (): Promise<PuppeteerLibrary> =>
-    options.puppeteer ?? loadLibrary('puppeteer-core', loadPuppeteer);
+  const library = async (): Promise<PuppeteerLibrary> => options.puppeteer ?? loadPuppeteer();
   return {
     library: 'puppeteer',
     refusal: (protocol, isolation) => (protocol === 'bidi' && isolation === 'storage' ? REFUSAL : undefined),

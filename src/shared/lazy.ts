@@ -26,18 +26,17 @@ export function oneAtATime<Args extends readonly unknown[], Result>(
 }
 
 /**
- * Imports an optional peer.
- *
- * @throws MissingLibraryError with the command that installs it, if the package is missing or too old.
+ * Imports an optional peer at the first call, as `lazy` does. Rejects with a MissingLibraryError, which has the command that
+ * installs it, if the package is missing or too old.
  */
-export async function loadLibrary<Library>(name: string, load: () => Promise<Library>): Promise<Library> {
-  const { expectVersion } = await import('./library-version.js');
-  expectVersion(name);
-  try {
-    return await load();
-  } catch (cause) {
-    throw new MissingLibraryError(name, { cause });
-  }
+export function lazyLibrary<Library>(name: string, load: () => Promise<Library>): () => Promise<Library> {
+  return lazy(async () => {
+    const { expectVersion } = await import('./library-version.js');
+    expectVersion(name);
+    return load().catch((cause: unknown) => {
+      throw new MissingLibraryError(name, { cause });
+    });
+  });
 }
 
 export const loadWs = lazy(() => import('ws'));

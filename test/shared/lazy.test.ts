@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { MissingLibraryError } from '../../src/index.js';
-import { lazy, loadLibrary } from '../../src/shared/lazy.js';
+import { lazy, lazyLibrary } from '../../src/shared/lazy.js';
 import { expectVersion } from '../../src/shared/library-version.js';
 import { rejection } from '../pool/support.js';
 
@@ -17,10 +17,11 @@ it('loads at the first call and only once, and again after a failure', async () 
 });
 
 it('returns a library, and names a missing one, with the error of the import as cause', async () => {
-  const library = {};
-  expect(await loadLibrary('playwright-core', async () => library)).toBe(library);
+  let loads = 0;
+  const library = lazyLibrary('playwright-core', async () => ++loads);
+  expect([await library(), await library()]).toEqual([1, 1]);
   const cause = new Error('Cannot find package');
-  const error = await rejection(loadLibrary('playwright-core', () => Promise.reject(cause)));
+  const error = await rejection(lazyLibrary('playwright-core', () => Promise.reject(cause))());
   expect(error).toBeInstanceOf(MissingLibraryError);
   expect(error.message).toContain('npm install playwright-core');
   expect(error.cause).toMatchObject({ message: 'Cannot find package' });

@@ -1,12 +1,14 @@
 import type * as BullMQ from 'bullmq';
-import { lazy, loadLibrary } from '../../shared/lazy.js';
+import { lazy, lazyLibrary } from '../../shared/lazy.js';
+
+const importBullMQ = lazyLibrary('bullmq', () => import('bullmq'));
 
 /**
  * Loads BullMQ's classes, so that they also read jobs whose data is not JSON. Otherwise one such job ends each worker and
  * each collector with a SyntaxError, at every start.
  */
 export const loadBullMQ = lazy(async (): Promise<Pick<typeof BullMQ, 'Job' | 'Queue' | 'Worker'>> => {
-  const bullmq = await loadLibrary('bullmq', () => import('bullmq'));
+  const bullmq = await importBullMQ();
   class TolerantJob extends bullmq.Job {
     static override fromJSON: typeof bullmq.Job.fromJSON = (queue, json, id) => {
       try {

@@ -5,9 +5,11 @@ import { startTimer } from '../../shared/clock.js';
 import { environment } from '../../shared/environment.js';
 import { InvalidOptionError, sentence } from '../../shared/errors.js';
 import { isRecord } from '../../shared/json.js';
-import { loadLibrary } from '../../shared/lazy.js';
+import { lazyLibrary } from '../../shared/lazy.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import { hideOwnSecret } from '../../shared/redact.js';
+
+const importRedis = lazyLibrary('ioredis', () => import('ioredis'));
 
 /** The address of Redis: a URL, or the options of ioredis. */
 export type RedisAddress = string | RedisOptions;
@@ -47,7 +49,7 @@ export class RedisLink implements AsyncDisposable {
   /** @throws `QueueError` when Redis can't be reached or refuses the password. */
   static async open(settings: RedisSettings): Promise<RedisLink> {
     const address = redisAddress(settings.connection);
-    const library = await loadLibrary('ioredis', () => import('ioredis'));
+    const library = await importRedis();
     // Of the oldest versions, the class is only the default export.
     const { Redis = library.default as unknown as typeof library.Redis } = library as Partial<typeof library>;
     const client =

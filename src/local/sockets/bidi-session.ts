@@ -1,5 +1,5 @@
 import type { BidiMapper } from 'chromium-bidi';
-import { loadLibrary } from '../../shared/lazy.js';
+import { lazyLibrary } from '../../shared/lazy.js';
 import { CdpConnection, CdpSessionGone, type CdpEvent } from '../../net/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
 import { HttpFault } from '../http/answer.js';
@@ -14,10 +14,12 @@ export interface BidiLibrary {
   readonly parser: BidiMapper.BidiCommandParameterParser | undefined;
 }
 
+const importBidi = lazyLibrary('chromium-bidi', () => import('chromium-bidi'));
+
 /** Loads the optional peer chromium-bidi. @throws HttpFault 501 when it is not installed, or too old. */
 export async function loadBidiLibrary(): Promise<BidiLibrary> {
   try {
-    const { BidiMapper } = await loadLibrary('chromium-bidi', () => import('chromium-bidi'));
+    const { BidiMapper } = await importBidi();
     return { mapper: BidiMapper, parser: await loadParser() };
   } catch (error) {
     throw new HttpFault(501, 'not_implemented', `BiDi: ${(error as Error).message}`);
