@@ -7,6 +7,7 @@ import type {
   ConnectOverCDPOptions,
   Page,
 } from 'playwright-core';
+import { addAdvice } from '../shared/errors.js';
 import { lazyLibrary } from '../shared/lazy.js';
 import {
   openUrl,
@@ -183,10 +184,5 @@ const LARGE_FILES =
   "size to the browser's machine.";
 
 function explain(error: unknown): void {
-  if (!(error instanceof Error) || !error.message.includes(TOO_LARGE) || error.message.includes(LARGE_FILES))
-    return;
-  const explained = `${TOO_LARGE}. ${LARGE_FILES}`;
-  const { stack } = error;
-  error.message = error.message.replace(TOO_LARGE, explained);
-  if (stack !== undefined && !stack.includes(LARGE_FILES)) error.stack = stack.replace(TOO_LARGE, explained);
+  if (error instanceof Error) addAdvice(error, TOO_LARGE, LARGE_FILES);
 }

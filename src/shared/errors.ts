@@ -82,6 +82,18 @@ export function callSite(): <T>(work: Promise<T>) => Promise<T> {
   };
 }
 
+/**
+ * Adds a sentence behind a part of an error's message, once, and in its stack. Only these texts change: the error is the caller's
+ * own.
+ */
+export function addAdvice(error: Error, part: string, advice: string): void {
+  const { message, stack } = error;
+  if (message.includes(advice)) return;
+  const explained = `${part}. ${advice}`;
+  error.message = message.replace(part, () => explained);
+  if (stack !== undefined && !stack.includes(advice)) error.stack = stack.replace(part, () => explained);
+}
+
 /** The file and line at the end of a line of a stack. */
 const PLACE = /^\(?(.+:\d+):\d+\)?$/;
 

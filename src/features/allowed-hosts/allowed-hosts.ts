@@ -2,7 +2,7 @@ import type { ConnectAddition } from '../../connect/extension.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../lease/events.js';
 import type { LeaseFeature } from '../../lease/feature.js';
-import { InvalidOptionError } from '../../shared/errors.js';
+import { addAdvice, InvalidOptionError } from '../../shared/errors.js';
 import { patternOf, readHosts } from '../../shared/hosts.js';
 import { excerpt } from '../../shared/redact.js';
 import { HostLimit } from './host-limit.js';
@@ -68,7 +68,7 @@ const NO_PROFILE =
 const FAILED = new RegExp(`${REFUSED}(?: at (\\S+))?`);
 const WHY = 'The browser may reach only allowedHosts:';
 
-/** Adds to the error of a navigation that its host is not allowed. Changes only the texts of the error: it is the caller's own. */
+/** Adds to the error of a navigation that its host is not allowed. */
 function explainRefused(error: unknown, hosts: string): void {
   if (!(error instanceof Error) || error.message.includes(WHY)) return;
   const [refused, address = ''] = FAILED.exec(error.message) ?? [];
@@ -78,8 +78,5 @@ function explainRefused(error: unknown, hosts: string): void {
   const advice = isRedirect
     ? `${url.host} redirects to another host`
     : `To allow ${url?.host ?? 'the host'}, add it to the option`;
-  const explained = `${refused}. ${WHY} '${hosts}'. ${advice}.`;
-  const { stack } = error;
-  error.message = error.message.replace(refused, () => explained);
-  if (stack !== undefined && !stack.includes(WHY)) error.stack = stack.replace(refused, () => explained);
+  addAdvice(error, refused, `${WHY} '${hosts}'. ${advice}.`);
 }

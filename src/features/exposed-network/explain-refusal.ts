@@ -1,3 +1,4 @@
+import { addAdvice } from '../../shared/errors.js';
 import { isLoopback } from '../../shared/urls.js';
 import { ExposedHosts } from './exposed-hosts.js';
 
@@ -6,8 +7,7 @@ const REFUSED = /net::ERR_CONNECTION_REFUSED(?: at (\S+)|[^]*? at (\w+:\/\/\S+)$
 const HINT = 'The leased browser runs on another machine, where this address means that machine.';
 
 /**
- * Adds to the error of a navigation to a loopback address that the browser of this lease does not run on this machine. Changes
- * only the texts of the error: it is the caller's own.
+ * Adds to the error of a navigation to a loopback address that the browser of this lease does not run on this machine.
  *
  * @param exposed The option `exposeNetwork`: these addresses mean this machine.
  */
@@ -22,9 +22,6 @@ export function explainRefusal(
   if (refused === undefined || !URL.canParse(url)) return;
   const { hostname, host } = new URL(url);
   if (!isLoopback(hostname) && !hostname.endsWith('.localhost')) return;
-  const explained = `${refused}. ${HINT} To reach a server of your machine, set exposeNetwork: '${host}'.`;
   if (exposed !== undefined && new ExposedHosts(exposed).read(url, 'request') !== undefined) return;
-  const { stack } = error;
-  error.message = error.message.replace(refused, () => explained);
-  if (stack !== undefined && !stack.includes(HINT)) error.stack = stack.replace(refused, () => explained);
+  addAdvice(error, refused, `${HINT} To reach a server of your machine, set exposeNetwork: '${host}'.`);
 }
