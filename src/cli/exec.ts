@@ -58,14 +58,10 @@ export function define(command: Command, interruption: Interruption): void {
       const options = command.opts<ExecOptions>();
       if (options.idleTimeout !== undefined && !options.lazy)
         throw new CliError('--idle-timeout needs --lazy.', EXIT.usage);
-      // The address of the service would lead past the limit.
-      const isLazy = options.lazy || (options.allowHosts ?? environment.allowedHosts()) !== undefined;
+      const run = wayOf(options);
       // A browser that its proxy cleans need not be destroyed.
-      const isCleaned =
-        (isLazy || options.playwright) && command.getOptionValueSource('release') === 'default';
+      const isCleaned = run !== exec && command.getOptionValueSource('release') === 'default';
       const settings = isCleaned ? { ...options, release: 'auto' as const } : options;
-      const behindProxy = options.playwright ? execSuite : execLazily;
-      const run = options.playwright || isLazy ? behindProxy : exec;
       const code = await run(pool, whole, settings, interruption);
       if (code !== EXIT.ok) throw new ExitStatus(code);
     });
@@ -76,6 +72,16 @@ function secretName(name: string, earlier: readonly string[] = []): string[] {
   throw new InvalidArgumentError(
     `The command gets each variable but ${[...SECRET_VARIABLES, ...SECRET_URLS].join(', ')}.`,
   );
+}
+
+function wayOf(options: ExecOptions): typeof exec {
+  if (options.playwright) return execSuite;
+  // With a limit, the address of the service would lead past it.
+  return options.lazy || isLimited(options) ? execLazily : exec;
+}
+
+function isLimited({ allowHosts = environment.allowedHosts() }: ExecOptions): boolean {
+  return allowHosts !== undefined;
 }
 
 /** Whether all arguments stand behind `--`. */
@@ -217,7 +223,6 @@ async function execLazily(
   interruption: Interruption,
 ): Promise<number> {
   const { idleTimeout, exposeNetwork, allowHosts: allowedHosts } = options;
-  const isLimited = (allowedHosts ?? environment.allowedHosts()) !== undefined;
   await using pool = await openPool(poolName, options);
   const { createLeaseLog, describeReplays } = await import('./lease.js');
   const { serveProxy } = await import('../calls/serve-proxy.js');
@@ -236,10 +241,9 @@ async function execLazily(
   });
   const cdp = proxy.url.replace('http', 'ws');
   const variables = {
-    BROWSER_POOL_SESSION_ID: undefined,
+    ...NO_BROWSER,
     BROWSER_POOL_CDP_WS_URL: cdp,
-    BROWSER_POOL_WEBDRIVER_WS_URL: isLimited ? undefined : `${cdp}/session`,
-    BROWSER_POOL_LIVE_VIEW_URL: undefined,
+    BROWSER_POOL_WEBDRIVER_WS_URL: isLimited(options) ? undefined : `${cdp}/session`,
     BROWSER_POOL_LOCAL_CDP_WS_URL: cdp,
   };
   interruption.signal.throwIfAborted();
