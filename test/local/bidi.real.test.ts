@@ -9,6 +9,22 @@ const TREE = { id: 2, method: 'browsingContext.getTree', params: {} };
 const STATUS = { id: 3, method: 'session.status', params: {} };
 const END = { id: 4, method: 'session.end', params: {} };
 
+// First: the package is loaded once.
+it('refuses BiDi with 501 when chromium-bidi is not installed, while CDP works', async () => {
+  vi.doMock('chromium-bidi', () => {
+    throw new Error('Cannot find package');
+  });
+  const session = await api.lease();
+  const { outcome, body } = await tryWebSocket(session.webdriver_ws_url);
+  expect([outcome, body.code]).toEqual([501, 'not_implemented']);
+  expect(body.message).toContain('npm install chromium-bidi');
+  const { outcome: cdp, socket } = await tryWebSocket(session.cdp_ws_url);
+  expect(cdp).toBe('open');
+  socket.terminate();
+  vi.doUnmock('chromium-bidi');
+  await api.release(session);
+});
+
 describe('a BiDi socket', () => {
   it('expects session.new first, and answers it with session and capabilities as chromedriver does', () =>
     withSocket(api, async (socket, sessionId) => {
@@ -81,21 +97,6 @@ it('refuses session.new and keeps the session after session.end with the quirk b
     expect(await ask(socket, END)).toEqual({ type: 'success', id: 4, result: {} });
     expect(await ask(socket, TREE)).toMatchObject(tree);
   }));
-
-it('refuses BiDi with 501 when chromium-bidi is not installed, while CDP works', async () => {
-  vi.doMock('chromium-bidi', () => {
-    throw new Error('Cannot find package');
-  });
-  const session = await api.lease();
-  const { outcome, body } = await tryWebSocket(session.webdriver_ws_url);
-  expect([outcome, body.code]).toEqual([501, 'not_implemented']);
-  expect(body.message).toContain('npm install chromium-bidi');
-  const { outcome: cdp, socket } = await tryWebSocket(session.cdp_ws_url);
-  expect(cdp).toBe('open');
-  socket.terminate();
-  vi.doUnmock('chromium-bidi');
-  await api.release(session);
-});
 
 async function withSocket(from: Api, use: (socket: WebSocket, sessionId: string) => Promise<void>) {
   const session = await from.lease();
