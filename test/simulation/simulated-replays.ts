@@ -6,7 +6,7 @@ interface SimulatedReplay {
   grant: Grant;
   startedAt: Date;
   endedAt?: Date;
-  /** Whether the first and the last list in each lease showed it as written. */
+  /** Whether the first and the last list that arrived in each lease showed it as written. */
   listed: Map<Grant, { first: boolean; last: boolean }>;
   /** Time at which the video is written, after the recording was stopped. */
   writtenAt: number | undefined;
@@ -55,14 +55,15 @@ export class SimulatedReplays {
     for (const replay of this.#replays) if (replay.grant === grant) this.#end(replay);
   }
 
-  /** Lists the recordings of a session, over all its leases. */
-  list(sessionId: string, lease: Grant | undefined): object[] {
+  /** Lists the recordings of a session, over all its leases. @returns Also a function to call when the list has arrived in a lease. */
+  list(sessionId: string): { list: object[]; arriveIn: (lease: Grant) => void } {
     const replays = this.#replays.filter(({ grant }) => grant.sessionId === sessionId);
-    for (const replay of replays) {
-      const last = isWritten(replay, this.#world);
-      if (lease) replay.listed.set(lease, { first: last, ...replay.listed.get(lease), last });
-    }
-    return replays.map((replay) => this.#show(replay));
+    const written = replays.map((replay) => [replay, isWritten(replay, this.#world)] as const);
+    const arriveIn = (lease: Grant) => {
+      for (const [{ listed }, last] of written)
+        listed.set(lease, { first: last, ...listed.get(lease), last });
+    };
+    return { list: replays.map((replay) => this.#show(replay)), arriveIn };
   }
 
   #end(replay: SimulatedReplay): void {

@@ -17,6 +17,8 @@ export interface Grant {
   state: 'leased' | 'released' | 'expired';
   /** True after the library has read the session id. */
   isKnown: boolean;
+  /** True after the session id has arrived, perhaps in a list whose end is missing: the library may use it, and need not. */
+  mayBeKnown: boolean;
   /** True after the library has read the confirmation of the release. */
   isConfirmed: boolean;
   browser: SimulatedBrowser;
@@ -346,7 +348,13 @@ export class SimulatedService {
   }
 
   #record(sessionId: string, facts: Pick<Grant, 'call' | 'tags' | 'request' | 'browser'>): Grant {
-    const outset = { state: 'leased', isKnown: false, isConfirmed: false, ownReplay: undefined } as const;
+    const outset = {
+      state: 'leased',
+      isKnown: false,
+      mayBeKnown: false,
+      isConfirmed: false,
+      ownReplay: undefined,
+    } as const;
     const hasProfile = this.#habits.hasProfiles;
     const isSearched = this.#searched.has(facts.request);
     const beganAt = this.#world.date.getTime();
@@ -366,7 +374,13 @@ export class SimulatedService {
     const tags = { 'pooled-browser-lease': request };
     const list = found.map(({ sessionId }) => ({ session_id: sessionId, tags }));
     const json = this.shape === 'own' ? { data: list } : list;
-    return { status: 200, json, onEnd: (text) => found.forEach((grant) => this.#learn(grant, text)) };
+    const note = (grant: Grant, text: string) => (grant.mayBeKnown ||= text.includes(grant.sessionId));
+    return {
+      status: 200,
+      json,
+      onRead: (text) => found.forEach((grant) => note(grant, text)),
+      onEnd: (text) => found.forEach((grant) => this.#learn(grant, text)),
+    };
   }
 
   #describe(sessionId: string): Answer {
@@ -398,7 +412,7 @@ export class SimulatedService {
     grant.state = 'released';
     this.replays.endLease(grant);
     this.#world.tell(`service: ${sessionId} of call ${grant.call} released${reuse ? '' : ', destroyed'}`);
-    if (grant.browser.sockets.size > 0 || !grant.isKnown)
+    if (grant.browser.sockets.size > 0 || !(grant.isKnown || grant.mayBeKnown))
       this.#world.violate(`call ${grant.call} released ${sessionId} while a socket to its browser was open`);
     if (reuse && this.leasesAgain) {
       this.checkClean(grant.browser, grant.call);
@@ -417,8 +431,11 @@ export class SimulatedService {
     replayId: string | undefined,
   ): Promise<Answer> {
     const lease = this.leaseOf(sessionId);
-    if (method === 'GET')
-      return { status: 200, json: this.replays.list(sessionId, lease?.call === call ? lease : undefined) };
+    if (method === 'GET') {
+      const { list, arriveIn } = this.replays.list(sessionId);
+      const own = lease?.call === call ? lease : undefined;
+      return { status: 200, json: list, ...(own && { onEnd: () => arriveIn(own) }) };
+    }
     if (replayId !== undefined) {
       this.replays.stop(replayId);
       return { status: 204, text: '' };
