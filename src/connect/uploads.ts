@@ -48,14 +48,16 @@ export class Uploads {
 
   /** Resolves to the path on the browser's machine. */
   async #pathOf(path: string): Promise<string> {
-    const found = await stat(path).catch(() => undefined);
+    // As a float, Node's time can be rounded to the next millisecond.
+    const found = await stat(path, { bigint: true }).catch(() => undefined);
     // Folders cannot be copied. A file that exists only on the browser's machine is there already.
     if (!found?.isFile()) return path;
     const seen = await this.#files.look(path);
-    if (seen.size === found.size && seen.lastModified === Math.floor(found.mtimeMs)) return path;
+    const [size, lastModified] = [found.size, found.mtimeNs / 1_000_000n].map(Number);
+    if (seen.size === size && seen.lastModified === lastModified) return path;
     // Another page may upload a file of this name at the same time.
     const folder = `${this.#folder}/${this.#nextFolder++}`;
-    const copy = await this.#files.save(path, { size: found.size, folder, name: basename(path) });
+    const copy = await this.#files.save(path, { size: size!, folder, name: basename(path) });
     this.#copies.push(copy);
     return copy;
   }

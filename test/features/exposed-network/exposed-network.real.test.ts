@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -341,6 +342,8 @@ describe('with Puppeteer', () => {
     async (protocol) => {
       const [file, other] = [0, 1].map(() => join(mkdtempSync(join(tmpdir(), 'form-')), 'a "file".txt'));
       for (const path of [file!, other!]) writeFileSync(path, LARGE);
+      // Node rounds this time up to the next millisecond.
+      if (process.platform === 'linux') execFileSync('touch', ['-d', '@1700000000.122999999', file!, other!]);
       const { value } = await puppeteer.withPooledBrowser(
         used.pool,
         async ({ page }) => {
