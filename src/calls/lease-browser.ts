@@ -1,6 +1,7 @@
 import type { Connector } from '../connect/connector.js';
 import type { Callback, LeaseFacts } from '../lease/callback.js';
 import type { Download } from '../features/downloads/options.js';
+import type { PooledLease } from '../features/features.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
 import type { Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
@@ -9,7 +10,6 @@ import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { callback, readOption } from '../shared/options.js';
 import { DetachedLease, readDetachedLease } from './detached-lease.js';
-import type { CallPlan, PooledLease } from './open-lease.js';
 import { reportUncaughtRuns } from './uncaught-run.js';
 import {
   attachChecks,
@@ -18,19 +18,24 @@ import {
   readLeaseOptions,
   runChecks,
   sessionLeaseChecks,
+  type AllSettings,
   type AttachOptions,
   type HeldLeaseOptions,
   type RunOptions,
   type SessionLeaseOptions,
 } from './options.js';
 import type { LibraryTypes } from '../lease/options.js';
+import type { LeasePlan } from '../lease/plan.js';
 import type { Run, RunSummary } from './run.js';
 
 const NO_LIMIT =
   'detach is not possible with allowedHosts: nothing would limit the browser until another process uses it.';
 
 /** @internal Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
-export const loadLease = lazy(() => import('./open-lease.js'));
+export const loadLease = lazy(async () => ({
+  ...(await import('../lease/lease.js')),
+  ...(await import('../features/features.js')),
+}));
 
 /**
  * Leases a browser, connects to it, calls `fn` once, always releases the browser, and returns the result of `fn` with the
@@ -52,16 +57,16 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
   readOption(callback(), 'fn', fn);
   const settings = readLeaseOptions(runChecks, rest, { caller, connector });
-  const running = run({ pool: resolvePool(pool), settings, connector }, fn);
+  const running = run({ pools: [resolvePool(pool)], settings, connector }, fn);
   return fromHere(withAbortGrace(settings.signal, running));
 }
 
 async function run<Handles, Value, Session extends object>(
-  plan: CallPlan<Handles, Session>,
+  plan: Omit<LeasePlan<Handles, Session, never>, 'features'> & { readonly settings: AllSettings<Session> },
   fn: Callback<Handles, Value, Session>,
 ): Promise<Run<Value, Session>> {
-  const { openLease } = await loadLease();
-  const lease = await openLease(plan);
+  const { Lease, createFeatures } = await loadLease();
+  const lease = await Lease.open({ ...plan, features: createFeatures(plan.settings) });
   let work: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   let value: Value;
   try {
@@ -123,8 +128,11 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
   const settings = readLeaseOptions(heldLeaseChecks, rest, { caller, connector });
   const isOwnContextUsed = OPENS_CONTEXTS in rest ? false : undefined;
-  const plan = { pool: resolvePool(pool), settings, connector, addedNames: NAMES, isOwnContextUsed };
-  const opening = loadLease().then(({ openLease }) => openLease(plan));
+  const plan = { settings, connector, addedNames: NAMES, isOwnContextUsed };
+  const pools = [resolvePool(pool)] as const;
+  const opening = loadLease().then(({ Lease, createFeatures }) =>
+    Lease.open({ ...plan, pools, features: createFeatures(settings) }),
+  );
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
 
@@ -134,8 +142,8 @@ export async function leaseSession<Session extends object>(
   options: SessionLeaseOptions<Session>,
 ): Promise<PooledLease<unknown, Session>> {
   const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
-  const { openLease } = await loadLease();
-  return openLease({ pool, settings });
+  const { Lease, createFeatures } = await loadLease();
+  return Lease.open({ pools: [pool], settings, features: createFeatures(settings) });
 }
 
 /**
@@ -164,8 +172,10 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
       `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
     );
   }
-  const plan = { pool, settings, connector, addedNames: NAMES };
-  const attaching = loadLease().then(({ attachLease }) => attachLease(plan, handover));
+  const plan = { pools: [pool], settings, connector, addedNames: NAMES } as const;
+  const attaching = loadLease().then(({ Lease, createFeatures }) =>
+    Lease.attach({ ...plan, features: createFeatures(settings) }, handover),
+  );
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }
 

@@ -2,13 +2,14 @@ import type { Protocol } from '../connect/connector.js';
 import { relay, type RelayHandles } from '../connect/relay.js';
 import { openInFirstPage } from '../connect/session-socket.js';
 import type { AnySocket, Socket } from '../connect/socket.js';
+import { createFeatures, type PooledLease } from '../features/features.js';
+import { Lease } from '../lease/lease.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import type { ProxyEvent } from './events.js';
-import { openLease, type PooledLease } from './open-lease.js';
 import type { ProxyEndpoint } from './proxy-endpoint.js';
 import type { CallSettings } from '../lease/options.js';
 import type { AllSettings, ProxySettings } from './options.js';
@@ -46,7 +47,10 @@ export function openFor<Session extends object>(
 ): ProxyPlan['open'] {
   // Without a secret, a client can be another user's.
   const connector = relay(settings.secret);
-  return (how) => openLease({ pool, connector, settings: { ...settings, ...how } });
+  return (how) => {
+    const own = { ...settings, ...how };
+    return Lease.open({ pools: [pool], connector, settings: own, features: createFeatures(own) });
+  };
 }
 
 interface HowToServe {

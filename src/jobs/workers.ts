@@ -1,5 +1,6 @@
 import type { Connector } from '../connect/connector.js';
-import { openLease, type PooledLease } from '../calls/open-lease.js';
+import { createFeatures, type PooledLease } from '../features/features.js';
+import { Lease } from '../lease/lease.js';
 import { isTransientError } from '../net/status.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { LinkedAbort } from '../shared/abort.js';
@@ -101,12 +102,12 @@ export class Workers<Handles, Input, Value, Session extends object> {
     const name = settings.name && nameOfLease(settings.name, this.#leases);
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
     // The tasks open the contexts with these options.
-    const lease = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
-    return openLease({
-      pool,
+    const own = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
+    return Lease.open({
+      pools: [pool],
       connector,
-      settings: lease,
-      isForTasks: true,
+      settings: own,
+      features: createFeatures(own, true),
       isOwnContextUsed,
       addedNames: NAMES,
     });

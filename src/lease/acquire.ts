@@ -2,7 +2,6 @@ import pRetry, { type RetryContext } from 'p-retry';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
 import { requestGrant, ticketOf, type AcquireOutcome, type Granted } from '../pool/grant.js';
-import { leaseRequest } from '../pool/lease-request.js';
 import type { Turn } from '../pool/pacer.js';
 import { INTERNALS } from '../pool/pool-internals.js';
 import { unreachable } from '../net/reachability.js';
@@ -58,7 +57,7 @@ export function joinLease<Session extends object>(
 interface AcquirePlan<Session extends object> {
   readonly call: CallContext<LeaseStep>;
   /** The pools that may lease the browser, in their order. */
-  readonly pools: readonly BrowserPool<Session>[];
+  readonly pools: readonly [BrowserPool<Session>, ...BrowserPool<Session>[]];
   /** The session must survive a lost connection: another program, or a new connection, uses it. */
   readonly keepAlive: boolean;
   /** What the features add to each request. */
@@ -72,13 +71,32 @@ interface AcquirePlan<Session extends object> {
 /** The acquire requests of one call, under its deadline. The holder must call `dispose`. */
 export class Acquisition<Session extends object> {
   readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
-  readonly deadline: LinkedAbort;
-  readonly plan: AcquirePlan<Session>;
-  readonly #waits = new Map<BrowserPool<Session>, AcquireWait<Session>>();
+  readonly #plan: AcquirePlan<Session>;
+  readonly #call: CallContext<LeaseStep>;
+  readonly #deadline: LinkedAbort;
+  /** Of the present requests, which begin with the first pool. */
+  #pool: BrowserPool<Session>;
+  /** For a service that may be full. */
+  #turn: Turn;
+  /** A request has been sent, and its response has not been read. */
+  #isOpen = false;
+  /** The last request that was answered, if it leased no browser. */
+  #latest: NotLeased | undefined;
+  /** The last error of the service, also if it had no browser since. */
+  #lastError: Error | undefined;
+  /** Failures in a row. */
+  #failures = 0;
+  /** Requests that failed or were answered too early. */
+  #retries = 0;
+  /** Broken responses whose browser was released. */
+  #brokenGrants = 0;
 
   constructor(plan: AcquirePlan<Session>) {
-    this.plan = plan;
-    this.deadline = new LinkedAbort(plan.call.signal, plan.call.settings.acquireTimeout);
+    this.#plan = plan;
+    this.#call = plan.call;
+    this.#deadline = new LinkedAbort(plan.call.signal, plan.call.settings.acquireTimeout);
+    this.#pool = plan.pools[0];
+    this.#turn = this.#queue.pacer.turn();
   }
 
   /**
@@ -86,13 +104,14 @@ export class Acquisition<Session extends object> {
    * must release the session. If the service leases a browser after this function has thrown, the pool releases it.
    */
   async acquire(): Promise<Acquired<Session>> {
-    const { pools, onPool } = this.plan;
+    const { pools, onPool } = this.#plan;
     for (const [index, pool] of pools.entries()) {
+      this.#use(pool);
       onPool(pool);
       try {
-        return await this.#waitFor(pool).acquire();
+        return await this.#acquire();
       } catch (error) {
-        if (index === pools.length - 1 || this.deadline.signal.aborted) throw error;
+        if (index === pools.length - 1 || this.#deadline.signal.aborted) throw error;
       }
     }
     throw new Error('There is no pool.');
@@ -103,61 +122,47 @@ export class Acquisition<Session extends object> {
    *
    * @throws The error of the call, if it may not connect again.
    */
-  refuse(pool: BrowserPool<Session>, error: ConnectError): void {
-    this.#waitFor(pool).refuse(error);
+  refuse(error: ConnectError): void {
+    const { emit, settings } = this.#call;
+    const { host } = clientOf(this.#pool);
+    const { unreachedBy: cause } = error;
+    if (cause === undefined) host.reachability.connected();
+    else host.reachability.failed(cause);
+    const reason = cause === undefined ? error : unreachable(host.url, cause, this.#facts);
+    this.#note({ kind: 'unavailable', error: reason, isOutage: false }, false);
+    const isPermanent = reason instanceof PoolConnectionError && reason.isPermanent;
+    if (isPermanent || this.#timeToReach <= 0 || ++this.#retries > settings.retry.retries)
+      throw this.#explain(reason);
+    emit({ type: 'waiting', ...this.#progress(), error: reason });
+    this.#turn.refused();
   }
 
-  /** The call is connected to a browser of the pool. */
-  served(pool: BrowserPool<Session>): void {
-    this.#waitFor(pool).turn.served();
+  /** The call is connected to the browser. */
+  served(): void {
+    this.#turn.served();
     // Also where no request is sent: from now on, the service is waited for.
-    clientOf(pool).host.reachability.connected();
+    clientOf(this.#pool).host.reachability.connected();
   }
 
   dispose(): void {
-    for (const { turn } of this.#waits.values()) turn.end();
-    this.deadline.dispose();
+    this.#turn.end();
+    this.#deadline.dispose();
   }
 
-  #waitFor(pool: BrowserPool<Session>): AcquireWait<Session> {
-    const wait = this.#waits.get(pool) ?? new AcquireWait(this, pool);
-    this.#waits.set(pool, wait);
-    return wait;
-  }
-}
-
-/** The requests of a call to one pool, and what they have shown so far. */
-class AcquireWait<Session extends object> {
-  /** For a service that may be full. */
-  readonly turn: Turn;
-  readonly #acquisition: Acquisition<Session>;
-  readonly #pool: BrowserPool<Session>;
-  readonly #call: CallContext<LeaseStep>;
-  readonly #deadline: LinkedAbort;
-  readonly #counts: Acquisition<Session>['counts'];
-  /** A request has been sent, and its response has not been read. */
-  #isOpen = false;
-  /** The last request that was answered, if it leased no browser. */
-  #latest: NotLeased | undefined;
-  /** Failures in a row. */
-  #failures = 0;
-  /** Requests that failed or were answered too early. */
-  #retries = 0;
-  /** Broken responses whose browser was released. */
-  #brokenGrants = 0;
-  /** The last error of the service, also if it had no browser since. */
-  #lastError: Error | undefined;
-
-  constructor(acquisition: Acquisition<Session>, pool: BrowserPool<Session>) {
-    this.#acquisition = acquisition;
+  /** What another pool has shown does not count. */
+  #use(pool: BrowserPool<Session>): void {
+    if (pool === this.#pool) return;
+    this.#turn.end();
     this.#pool = pool;
-    this.#call = acquisition.plan.call;
-    this.#deadline = acquisition.deadline;
-    this.#counts = acquisition.counts;
-    this.turn = this.#queue.pacer.turn();
+    this.#turn = this.#queue.pacer.turn();
+    this.#isOpen = false;
+    this.#latest = undefined;
+    this.#lastError = undefined;
+    this.#failures = 0;
+    this.#retries = 0;
   }
 
-  async acquire(): Promise<Acquired<Session>> {
+  async #acquire(): Promise<Acquired<Session>> {
     const { emit, settings } = this.#call;
     const { limit } = this.#pool[INTERNALS];
     const { signal } = this.#deadline;
@@ -186,27 +191,12 @@ class AcquireWait<Session extends object> {
     } catch (error) {
       place?.released();
       // Its response is still to come, and may lease a browser.
-      if (this.#isOpen) this.#counts.unknownAcquires++;
+      if (this.#isOpen) this.counts.unknownAcquires++;
       throw this.#explain(error);
     } finally {
       clock.clearTimeout(patience);
       place?.acquired();
     }
-  }
-
-  refuse(error: ConnectError): void {
-    const { emit, settings } = this.#call;
-    const { host } = clientOf(this.#pool);
-    const { unreachedBy: cause } = error;
-    if (cause === undefined) host.reachability.connected();
-    else host.reachability.failed(cause);
-    const reason = cause === undefined ? error : unreachable(host.url, cause, this.#facts);
-    this.#note({ kind: 'unavailable', error: reason, isOutage: false }, false);
-    const isPermanent = reason instanceof PoolConnectionError && reason.isPermanent;
-    if (isPermanent || this.#timeToReach <= 0 || ++this.#retries > settings.retry.retries)
-      throw this.#explain(reason);
-    emit({ type: 'waiting', ...this.#progress(), error: reason });
-    this.turn.refused();
   }
 
   /**
@@ -217,7 +207,7 @@ class AcquireWait<Session extends object> {
   async #attempt(): Promise<Granted<Session>> {
     const { signal } = this.#deadline;
     for (;;) {
-      await this.turn.begin(this.#call.settings.retry, signal);
+      await this.#turn.begin(this.#call.settings.retry, signal);
       signal.throwIfAborted();
       const granted = await this.#request();
       if (granted) return granted;
@@ -230,7 +220,7 @@ class AcquireWait<Session extends object> {
   /** Sends one request, in turn with other callers while the service has an outage. */
   async #request(): Promise<Granted<Session> | undefined> {
     const { settings, emit } = this.#call;
-    const { keepAlive, added } = this.#acquisition.plan;
+    const { keepAlive, added } = this.#plan;
     const pool = this.#pool;
     const client = clientOf(pool);
     const { signal } = this.#deadline;
@@ -244,10 +234,10 @@ class AcquireWait<Session extends object> {
       wait = client.service.waits === 'asked' ? secondsToWait(settings.pollTimeout, timeLeft) : undefined;
       sentAt = clock.now();
       emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
-      this.#counts.acquireAttempts++;
-      const lease = leaseRequest(pool, { ...requestedBy(settings), wait, keepAlive, ...added });
+      this.counts.acquireAttempts++;
+      const wanted = { ...requestedBy(settings), wait, keepAlive, ...added };
       const onSend = () => (this.#isOpen = true);
-      const outcome = await requestGrant({ pool, lease, signal, emit, onCrash, onSend });
+      const outcome = await requestGrant({ pool, wanted, signal, emit, onCrash, onSend });
       this.#isOpen = false;
       return outcome;
     };
@@ -259,11 +249,11 @@ class AcquireWait<Session extends object> {
     if (outcome.kind === 'granted') {
       this.#latest = undefined;
       // Where the connection is the lease, the service has not leased a browser yet.
-      if (outcome.granted.ticket) this.turn.served();
+      if (outcome.granted.ticket) this.#turn.served();
       return outcome.granted;
     }
-    if (this.#isFull(outcome)) this.turn.refused(retryAfterOf(outcome.error));
-    if (outcome.kind === 'unknown') this.#counts.unknownAcquires++;
+    if (this.#isFull(outcome)) this.#turn.refused(retryAfterOf(outcome.error));
+    if (outcome.kind === 'unknown') this.counts.unknownAcquires++;
     if (outcome.kind === 'released') this.#brokenGrants++;
     const isNone = outcome.kind === 'none' || outcome.kind === 'unavailable';
     this.#note(outcome, isNone && hasWaited());
@@ -292,7 +282,7 @@ class AcquireWait<Session extends object> {
     // A success that can't be read most likely leased a browser: another request would lease a second one.
     if (outcome.kind === 'unknown' && outcome.error instanceof PoolResponseError) return false;
     // A call repeats at most one request with an unknown outcome, and at most one with a broken response.
-    if (outcome.kind === 'unknown') return this.#counts.unknownAcquires <= 1;
+    if (outcome.kind === 'unknown') return this.counts.unknownAcquires <= 1;
     // The name of a browser that is still being released is in use: a request for it would be refused.
     if (outcome.kind === 'released') return name === undefined && this.#brokenGrants <= 1;
     return outcome.kind === 'unavailable' && !(name !== undefined && isNameConflict(outcome.error));
@@ -327,7 +317,7 @@ class AcquireWait<Session extends object> {
     if (!timedOut && this.#timeToReach <= 0) return this.#neverReachedError();
     if (timedOut) return this.#timeoutError(this.#latest);
     const { name } = settings;
-    if (name === undefined || this.#counts.unknownAcquires === 0 || !isNameTaken(error)) return error;
+    if (name === undefined || this.counts.unknownAcquires === 0 || !isNameTaken(error)) return error;
     const message =
       `The lease name "${name}" is in use. An earlier acquire request of this call may have leased a browser under ` +
       'this name; its response was lost (event outcome-unknown). That browser stays leased until its inactivity timeout.';
@@ -361,7 +351,7 @@ class AcquireWait<Session extends object> {
       // A larger pool does not help if the service can't be reached.
       !(failure instanceof PoolConnectionError) &&
         `${advice}, enlarge the pool, or look for leases that are not released.`,
-      ...this.#acquisition.plan.advise(),
+      ...this.#plan.advise(),
     ];
     return new AcquireTimeoutError(sentences.filter(Boolean).join(' '), { ...this.#facts, cause });
   }
@@ -378,14 +368,14 @@ class AcquireWait<Session extends object> {
 
   #progress(further = 0) {
     return {
-      attempt: this.#counts.acquireAttempts + further,
+      attempt: this.counts.acquireAttempts + further,
       waited: Math.round(this.#deadline.elapsed),
     };
   }
 
   get #facts() {
     const { idOrName: pool } = this.#pool;
-    return { pool, attempts: this.#counts.acquireAttempts, elapsed: this.#deadline.elapsed };
+    return { pool, attempts: this.counts.acquireAttempts, elapsed: this.#deadline.elapsed };
   }
 }
 

@@ -146,7 +146,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
         await browser.cleanFirst();
         await this.#connect();
         browser.wasReached = true;
-        return acquisition.served(browser.pool);
+        return acquisition.served();
       } catch (error) {
         browser.giveUp();
         const { endsWith } = browser;
@@ -154,7 +154,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
         this.#givenUp = { session, released };
         if (!(error instanceof ConnectError)) throw error;
         // Where the connection is the lease, none was leased.
-        if (endsWith !== 'request' && isRefusal(error)) acquisition.refuse(browser.pool, error);
+        if (endsWith !== 'request' && isRefusal(error)) acquisition.refuse(error);
         else if (++failures >= call.settings.connectAttempts) throw error;
       }
     }

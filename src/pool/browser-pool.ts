@@ -14,7 +14,6 @@ import { checkService, requestFactsOf } from '../services/check-service.js';
 import type { SendOptions } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { leaseMark } from './lease-mark.js';
-import { leaseRequest } from './lease-request.js';
 import { addressOf, serviceOfEnvironment, serviceUrl, tokenOf } from './named-service.js';
 import { INTERNALS, type ClientSettings, type PoolInternals } from './pool-internals.js';
 import {
@@ -110,13 +109,12 @@ export class BrowserPool<Session extends object = BrowserSession> {
     }
     if (this.#closed) throw new PoolClosedError(this.#facts());
     const mark = owner ? leaseMark() : undefined;
-    const lease = leaseRequest(this, { name, tags, startUrl, wait, mark, keepAlive: true });
     const { requestGrant, beginCall } = await loadRequests();
     const abort = new LinkedAbort(signal);
     const endCall = beginCall(this, (error) => abort.abort(error));
     const outcome = await requestGrant({
       pool: this,
-      lease,
+      wanted: { name, tags, startUrl, wait, mark, keepAlive: true },
       signal: abort.signal,
       // Without a listener, the events are published on the diagnostics channel, so that none is lost.
       emit: (event) => callListener(onEvent ?? publish, event),

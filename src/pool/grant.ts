@@ -69,6 +69,11 @@ const LOST =
 /** Timeout of a search in ms. */
 const SEARCH_TIMEOUT = 5000;
 
+/** What the caller asks for: the id of each request is new. */
+interface WantedLease extends Omit<LeaseRequest, 'pool' | 'id' | 'record'> {
+  readonly record?: boolean | undefined;
+}
+
 interface GrantRequest<Session extends object = object> {
   readonly pool: PoolWithInternals<Session>;
   readonly lease: LeaseRequest;
@@ -86,11 +91,17 @@ interface GrantRequest<Session extends object = object> {
  *
  * @throws The signal's reason after an abort.
  */
-export async function requestGrant<Session extends object>(
-  request: GrantRequest<Session>,
-): Promise<AcquireOutcome<Session>> {
-  const { pool, signal } = request;
+export async function requestGrant<Session extends object>({
+  wanted,
+  ...how
+}: Omit<GrantRequest<Session>, 'lease'> & { readonly wanted: WantedLease }): Promise<
+  AcquireOutcome<Session>
+> {
+  const { pool, signal } = how;
   signal?.throwIfAborted();
+  const { record = false } = wanted;
+  const lease = { ...wanted, pool: pool.idOrName, id: globalThis.crypto.randomUUID(), record };
+  const request = { ...how, lease };
   const outcome = send(request);
   clientOf(pool).background.track(outcome);
   return raceAbort(outcome, signal, (late) => {
