@@ -1,7 +1,8 @@
 import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
-import { HostQueue, type HostLimits } from './host-limits.js';
+import { HostLimits } from './host-limits.js';
 import type { InputSource, PulledInput } from './input-source.js';
+import type { MapSettings } from './options.js';
 import { Task, type TaskJob } from './task.js';
 
 /** The reason to abort a lease for which no task is left. */
@@ -9,7 +10,7 @@ export const NOT_NEEDED = new Error('No task is left for this browser.');
 
 /** How inputs become tasks. */
 interface QueuePlan<Input> {
-  readonly limits: HostLimits;
+  readonly limits: Pick<MapSettings, 'hostConcurrency' | 'hostDelay'>;
   readonly hostOf: (input: Input, index: number) => string | undefined;
   /** Number of inputs that may be pulled before the loop receives an outcome. */
   readonly room: number;
@@ -32,7 +33,8 @@ const MOST_HELD_SHARED = 100;
 /**
  * The waiting tasks, and who waits for them: the idle pages of the leased browsers, and the workers that lease browsers. An
  * input is pulled only while one of them waits, so that nothing is read ahead. Idle pages come first, so that no browser is
- * leased for a task that an idle page can run.
+ * leased for a task that an idle page can run. The first task whose host allows another one comes next, so that a slow host holds
+ * back only its own tasks.
  */
 export class TaskQueue<Input, Value, Session extends object> {
   /** The error that the source threw. */
@@ -41,7 +43,9 @@ export class TaskQueue<Input, Value, Session extends object> {
   readonly #source: InputSource<Input>;
   readonly #plan: QueuePlan<Input>;
   readonly #job: TaskJob<Input, Value, Session>;
-  readonly #waiting: HostQueue<Task<Input, Value, Session>>;
+  readonly #hosts: HostLimits;
+  /** In their order. */
+  readonly #waiting: Task<Input, Value, Session>[] = [];
   readonly #pages = new Set<(task: Task<Input, Value, Session> | undefined) => void>();
   readonly #workers = new Map<LinkedAbort, (reservation: Reservation | undefined) => void>();
   /** Leases under way, each for one of the ready tasks. */
@@ -60,7 +64,7 @@ export class TaskQueue<Input, Value, Session extends object> {
     this.#source = source;
     this.#plan = plan;
     this.#job = job;
-    this.#waiting = new HostQueue(plan.limits);
+    this.#hosts = new HostLimits(plan.limits);
   }
 
   /** Number of tasks that wait for a browser, for their host, or for their next attempt. */
@@ -119,27 +123,33 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   /** Called by the task. */
   begin(task: Task<Input, Value, Session>): void {
-    this.#waiting.begin(task);
+    this.#hosts.begin(task.host);
     this.#dispatch();
   }
 
   /** Called by the task. */
-  putBack(task: Task<Input, Value, Session>, pause = 0, hostPause = 0): void {
-    this.#waiting.end(task, hostPause);
+  putBack(task: Task<Input, Value, Session>): void {
+    this.#hosts.unclaim(task.host);
+    this.#waiting.unshift(task);
+    this.#dispatch();
+  }
+
+  /** Called by the task. */
+  retry(task: Task<Input, Value, Session>, pause: number, hostPause: number): void {
+    this.#hosts.end(task.host, hostPause);
     this.#delayed++;
     const add = () => {
       this.#delayed--;
-      this.#waiting.addFirst(task);
+      this.#waiting.unshift(task);
       this.#dispatch();
     };
-    if (pause === 0) return add();
     this.#dispatch();
     void delay(pause, this.#closed.signal).then(add, add);
   }
 
   /** Called by the task. */
   finish(task: Task<Input, Value, Session>, isDelivered: boolean, hostPause: number): void {
-    this.#waiting.end(task, hostPause);
+    this.#hosts.end(task.host, hostPause);
     this.#unfinished--;
     if (isDelivered) this.#undelivered++;
     this.#dispatch();
@@ -149,8 +159,8 @@ export class TaskQueue<Input, Value, Session extends object> {
   #dispatch(): void {
     const { isClosed } = this;
     // Before the tasks are assigned: a host whose delay ends in between would get neither a task nor a timer.
-    if (isClosed) this.#waiting.stop();
-    else this.#waiting.wake(() => this.#dispatch());
+    if (isClosed) this.#hosts.stop();
+    else this.#hosts.wake(this.#waiting, () => this.#dispatch());
     if (!isClosed) this.#assign();
     if (isClosed || (this.#isExhausted && this.waiting === 0)) {
       for (const answer of this.#pages) answer(undefined);
@@ -171,16 +181,35 @@ export class TaskQueue<Input, Value, Session extends object> {
   #assign(): void {
     if (this.#isLoopBusy) return;
     for (const answer of this.#pages) {
-      const task = this.#waiting.take();
+      const task = this.#take();
       if (!task) break;
       answer(task);
     }
     for (const [abort, answer] of this.#workers) {
-      if (this.#waiting.startable <= this.#leasing.size) return;
+      if (this.#startable <= this.#leasing.size) return;
       this.#workers.delete(abort);
       this.#leasing.add(abort);
       answer(this.#reservation(abort));
     }
+  }
+
+  /** Claims the first task that may start now. */
+  #take(): Task<Input, Value, Session> | undefined {
+    const at = this.#waiting.findIndex(({ host }) => this.#hosts.capacity(host) > 0);
+    if (at === -1) return undefined;
+    const [task] = this.#waiting.splice(at, 1);
+    this.#hosts.claim(task!.host);
+    return task;
+  }
+
+  /** Number of tasks that may start now. */
+  get #startable(): number {
+    const free = new Map<string | undefined, number>();
+    return this.#waiting.filter(({ host }) => {
+      const left = free.get(host) ?? this.#hosts.capacity(host);
+      free.set(host, left - 1);
+      return left > 0;
+    }).length;
   }
 
   #reservation(abort: LinkedAbort): Reservation {
@@ -198,13 +227,15 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   /** Hands tasks back to their source for which there is no page and no lease under way. */
   #handBack(): void {
-    while (this.#waiting.length > this.#leasing.size && this.#waiting.pop((task) => task.handBack()))
+    while (this.#waiting.length > this.#leasing.size && this.#waiting.at(-1)!.handBack()) {
+      this.#waiting.pop();
       this.#unfinished--;
+    }
   }
 
   /** Tasks that wait for their host take no room from others. */
   get #hasRoom(): boolean {
-    const held = this.#waiting.length - this.#waiting.startable;
+    const held = this.#waiting.length - this.#startable;
     const mostHeld = this.#source.isShared ? MOST_HELD_SHARED : MOST_HELD;
     return this.#unfinished + this.#undelivered < this.#plan.room + held && held < mostHeld;
   }
@@ -228,6 +259,6 @@ export class TaskQueue<Input, Value, Session extends object> {
   #add(next: PulledInput<Input>): void {
     const host = this.#plan.hostOf(next.input, next.index);
     this.#unfinished++;
-    this.#waiting.add(new Task(next, { position: this.#pulled++, host }, this, this.#job));
+    this.#waiting.push(new Task(next, { position: this.#pulled++, host }, this, this.#job));
   }
 }

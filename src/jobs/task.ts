@@ -26,8 +26,10 @@ interface OwningQueue<Of> {
   /** Whether no more tasks start. */
   readonly isClosed: boolean;
   begin(task: Of): void;
+  /** The task had no attempt. */
+  putBack(task: Of): void;
   /** @param pause Milliseconds before the task can be claimed again. @param hostPause The same for all tasks of its host. */
-  putBack(task: Of, pause?: number, hostPause?: number): void;
+  retry(task: Of, pause: number, hostPause: number): void;
   /** @param isDelivered Whether the loop receives an outcome. */
   finish(task: Of, isDelivered: boolean, hostPause: number): void;
 }
@@ -125,7 +127,7 @@ export class Task<Input, Value, Session extends object> {
     this.#job.progress.add({ retried: 1 });
     const hostPause = hostPauseOf(reason);
     const pause = Math.max(backoff(this.#job.retry, this.attempts), hostPause);
-    this.#queue.putBack(this, pause, hostPause);
+    this.#queue.retry(this, pause, hostPause);
   }
 
   async #deliver(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<void> {

@@ -308,13 +308,13 @@ const BREAKS: readonly Break[] = [
   broken(
     'hostConcurrency limits the tasks of a host',
     'jobs/host-limits.ts',
-    ['const free = hostConcurrency - running.size;', 'const free = hostConcurrency;'],
+    ['const free = hostConcurrency - running;', 'const free = hostConcurrency;'],
     'jobs/hosts',
   ),
   broken(
     'hostDelay spaces the tasks of a host',
     'jobs/host-limits.ts',
-    ['this.#delay(host, this.#limits.hostDelay);', ''],
+    ['delayed(host, this.#limits.hostDelay);', ''],
     'jobs/hosts',
   ),
 ];
