@@ -1,16 +1,17 @@
 import { OF_BROWSER, PLAYWRIGHT_OPTIONS, PUPPETEER_OPTIONS } from '../connect/context-options.js';
 import type { CheckingConnector, Connector } from '../connect/connector.js';
+import { allowedHostsChecks, limitContextOptions } from '../features/allowed-hosts/options.js';
+import { exposeNetworkChecks } from '../features/exposed-network/options.js';
 import {
-  allowedHostsChecks,
-  limitContextOptions,
-  type AllowedHostsOption,
-} from '../features/allowed-hosts/options.js';
-import { artifactsChecks, type ArtifactsFeatureOptions } from '../features/artifacts/options.js';
-import { downloadsChecks, type DownloadsFeatureOptions } from '../features/downloads/options.js';
-import { exposeNetworkChecks, type ExposeNetworkOption } from '../features/exposed-network/options.js';
-import { verifyFeatures, type FeatureSettings } from '../features/options.js';
-import { startPageChecks, type StartPageOptions } from '../features/start-page/options.js';
-import { replaysChecks, type ReplaysOptions } from '../features/replays/options.js';
+  featureChecks,
+  verifyFeatures,
+  type FeatureAcquireOptions,
+  type FeatureConnectOptions,
+  type FeatureLeaseOptions,
+  type FeatureReleaseOptions,
+  type FeatureRunOptions,
+  type FeatureSettings,
+} from '../features/options.js';
 import {
   acquisitionChecks,
   attemptChecks,
@@ -31,7 +32,6 @@ import {
   type ReleaseOption,
 } from '../lease/options.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
-import { ownerChecks, type OwnerOptions } from '../pool/pool-options.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
@@ -51,15 +51,15 @@ import {
 import type { ProxyEvent, RunEvent } from './events.js';
 
 /** How a browser is acquired. */
-export interface LeaseAcquireOptions extends AcquisitionOptions, StartPageOptions, OwnerOptions {}
+export interface LeaseAcquireOptions extends AcquisitionOptions, FeatureAcquireOptions {}
 
 /** How the library connects, and what the browser reaches and downloads. */
 export interface LeaseConnectOptions<Library extends LibraryTypes = LibraryTypes>
-  extends ConnectionOptions<Library>, ExposeNetworkOption, DownloadsFeatureOptions {}
+  extends ConnectionOptions<Library>, FeatureConnectOptions {}
 
 /** How a lease ends, and what is reported. */
 export interface LeaseReleaseOptions<Session extends object = BrowserSession>
-  extends EndOptions<Session>, ReplaysOptions {
+  extends EndOptions<Session>, FeatureReleaseOptions {
   /** Called with every event of the call. */
   onEvent?: ((event: RunEvent<Session>) => void) | undefined;
 }
@@ -72,7 +72,7 @@ export interface LeaseOptions<
   extends
     LeaseAcquireOptions,
     LeaseConnectOptions<Library>,
-    AllowedHostsOption,
+    FeatureLeaseOptions,
     LeaseReleaseOptions<Session>,
     AttemptOptions {}
 
@@ -81,7 +81,7 @@ export interface RunOptions<
   Library extends LibraryTypes = LibraryTypes,
   Session extends object = BrowserSession,
 >
-  extends LeaseOptions<Library, Session>, ArtifactsFeatureOptions, CallbackOptions {}
+  extends LeaseOptions<Library, Session>, FeatureRunOptions, CallbackOptions {}
 
 /** Options of `leaseBrowser`. */
 export interface HeldLeaseOptions<
@@ -140,33 +140,31 @@ export interface SessionLeaseOptions<Session extends object = BrowserSession>
 
 const leaseAcquireChecks = checksOf<LeaseAcquireOptions>()({
   ...acquisitionChecks,
-  ...startPageChecks,
-  ...ownerChecks,
+  ...featureChecks.acquire,
 });
 
 const leaseReleaseChecks = checksOf<LeaseReleaseOptions<never>>()({
   ...endChecks,
-  ...replaysChecks,
+  ...featureChecks.release,
   onEvent: optional(callback<(event: RunEvent<never>) => void>()),
 });
 
 const leaseConnectChecks = checksOf<LeaseConnectOptions>()({
   ...connectionChecks,
-  ...exposeNetworkChecks,
-  ...downloadsChecks,
+  ...featureChecks.connect,
 });
 
 export const leaseChecks = checksOf<LeaseOptions<LibraryTypes, never>>()({
   ...leaseAcquireChecks,
   ...attemptChecks,
   ...leaseConnectChecks,
-  ...allowedHostsChecks,
+  ...featureChecks.lease,
   ...leaseReleaseChecks,
 });
 
 export const runChecks = checksOf<RunOptions<LibraryTypes, never>>()({
   ...leaseChecks,
-  ...artifactsChecks,
+  ...featureChecks.run,
   ...callbackChecks,
 });
 

@@ -1,60 +1,72 @@
 import type { CheckingConnector } from '../connect/connector.js';
-import type { OwnerSettings } from '../pool/pool-options.js';
-import {
-  verifyAllowedHosts,
-  type AllowedHostsResult,
-  type AllowedHostsSettings,
-  type AllowedHostsSteps,
-} from './allowed-hosts/options.js';
-import {
-  verifyArtifacts,
-  type ArtifactsFeatureSettings,
-  type ArtifactsResult,
-  type ArtifactsSteps,
-} from './artifacts/options.js';
-import type { DownloadsFeatureSettings, DownloadsResult, DownloadsSteps } from './downloads/options.js';
-import type { ExposeNetworkSettings, ExposeNetworkSteps } from './exposed-network/options.js';
-import type { PendingCallsSteps } from './pending-calls/options.js';
-import {
-  verifyReplays,
-  type ReplaysResult,
-  type ReplaysSettings,
-  type ReplaysSteps,
-  type ReplaysTimes,
-} from './replays/options.js';
-import type { StartPageSettings, StartPageSteps } from './start-page/options.js';
+import { ownerChecks, type OwnerOptions } from '../pool/pool-options.js';
+import { checksOf, type Checked } from '../shared/options.js';
+import * as allowedHosts from './allowed-hosts/options.js';
+import * as artifacts from './artifacts/options.js';
+import * as downloads from './downloads/options.js';
+import * as exposeNetwork from './exposed-network/options.js';
+import type * as pendingCalls from './pending-calls/options.js';
+import * as replays from './replays/options.js';
+import * as startPage from './start-page/options.js';
 
+/** The options of all callers that acquire. */
+export interface FeatureAcquireOptions extends startPage.StartPageOptions, OwnerOptions {}
+/** Of all that connect. */
+export interface FeatureConnectOptions
+  extends exposeNetwork.ExposeNetworkOption, downloads.DownloadsFeatureOptions {}
+/** Of all that acquire and connect. */
+export interface FeatureLeaseOptions extends allowedHosts.AllowedHostsOption {}
+/** Of all. */
+export interface FeatureReleaseOptions extends replays.ReplaysOptions {}
+/** Of `withPooledBrowser`. */
+export interface FeatureRunOptions extends artifacts.ArtifactsFeatureOptions {}
+
+/** Their checks. The interfaces above are for readers: an editor shows their names and descriptions. */
+export const featureChecks = {
+  acquire: checksOf<FeatureAcquireOptions>()({ ...startPage.startPageChecks, ...ownerChecks }),
+  connect: checksOf<FeatureConnectOptions>()({
+    ...exposeNetwork.exposeNetworkChecks,
+    ...downloads.downloadsChecks,
+  }),
+  lease: checksOf<FeatureLeaseOptions>()(allowedHosts.allowedHostsChecks),
+  release: checksOf<FeatureReleaseOptions>()(replays.replaysChecks),
+  run: checksOf<FeatureRunOptions>()(artifacts.artifactsChecks),
+};
+
+type CheckedBy<Caller extends keyof typeof featureChecks> = Checked<(typeof featureChecks)[Caller]>;
 /** The checked options of all features. */
-export interface FeatureSettings
-  extends
-    ReplaysSettings,
-    ArtifactsFeatureSettings,
-    DownloadsFeatureSettings,
-    ExposeNetworkSettings,
-    AllowedHostsSettings,
-    OwnerSettings,
-    StartPageSettings {}
+export type FeatureSettings = CheckedBy<'acquire'> &
+  CheckedBy<'connect'> &
+  CheckedBy<'lease'> &
+  CheckedBy<'release'> &
+  CheckedBy<'run'>;
+
 /** The parts of a result. */
-export interface FeatureResults extends ReplaysResult, ArtifactsResult, DownloadsResult, AllowedHostsResult {}
+export interface FeatureResults
+  extends
+    replays.ReplaysResult,
+    artifacts.ArtifactsResult,
+    downloads.DownloadsResult,
+    allowedHosts.AllowedHostsResult {}
 /** The stages of `timings`. */
-export interface FeatureTimes extends ReplaysTimes {}
+export interface FeatureTimes extends replays.ReplaysTimes {}
 /** The events. */
 export interface FeatureSteps
   extends
-    ReplaysSteps,
-    ArtifactsSteps,
-    DownloadsSteps,
-    ExposeNetworkSteps,
-    AllowedHostsSteps,
-    PendingCallsSteps,
-    StartPageSteps {}
+    replays.ReplaysSteps,
+    artifacts.ArtifactsSteps,
+    downloads.DownloadsSteps,
+    exposeNetwork.ExposeNetworkSteps,
+    allowedHosts.AllowedHostsSteps,
+    pendingCalls.PendingCallsSteps,
+    startPage.StartPageSteps {}
 
 /** Refuses options that exclude each other, and what the library can't do. */
 export function verifyFeatures(
-  settings: FeatureSettings & Parameters<typeof verifyAllowedHosts>[0],
+  settings: FeatureSettings & Parameters<typeof allowedHosts.verifyAllowedHosts>[0],
   connector: CheckingConnector | undefined,
 ): void {
-  verifyReplays(settings);
-  verifyArtifacts(settings, connector);
-  verifyAllowedHosts(settings);
+  replays.verifyReplays(settings);
+  artifacts.verifyArtifacts(settings, connector);
+  allowedHosts.verifyAllowedHosts(settings);
 }
