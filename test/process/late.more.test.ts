@@ -5,6 +5,10 @@ import { kill } from '../support/processes.js';
 import { startProgram, variablesOf } from '../support/program.js';
 import { guardOf, helpers, programPath, start } from './support.js';
 
+interface Tags {
+  'pooled-browser-lease': string;
+}
+
 let service: FakeService;
 
 beforeEach(async () => {
@@ -62,6 +66,31 @@ it('a browser that the service leases long after SIGKILL is found and released b
   await expect.poll(() => service.released.length).toBe(rows.length);
   expect(new Set(service.released)).toEqual(new Set(rows.map(({ token }) => token)));
 });
+
+it.each(['', 'guarded'])(
+  'a search for the browser of a lost response goes on after the end of the program (%s)',
+  async (way) => {
+    const leased: { id: string; mark: string }[] = [];
+    let asked = 0;
+    service.script('acquire', (response, { body }) => {
+      response.socket!.destroy();
+      const lease = { id: `session-${++asked}`, mark: (body!['tags'] as Tags)['pooled-browser-lease'] };
+      setTimeout(() => leased.push(lease), 4000);
+    });
+    service.script('search', (response, request) => {
+      const theirs = leased.filter(({ mark }) => request.path.includes(mark));
+      void found(...theirs.map(({ id }) => id))(response, request);
+    });
+    service.script('release', { status: 204 });
+    const program = start('stages', ['acquire', way], variablesOf(service.options));
+    expect(await program.exit).toEqual([1, null]);
+    expect(program.stderr).toContain('ERR_POOL_NO_RESPONSE');
+    expect(leased).toEqual([]);
+    // The first request is repeated once.
+    await expect.poll(() => service.released.length).toBe(2);
+    expect(new Set(service.released)).toEqual(new Set(['session-1', 'session-2']));
+  },
+);
 
 it.each([
   ['SIGKILL', null],
