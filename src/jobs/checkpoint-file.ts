@@ -13,9 +13,16 @@ export interface Line {
 }
 
 export async function openFile(path: string, flags: 'r' | 'a+'): Promise<FileHandle> {
-  return open(path, flags, 0o600).catch((cause: Error) => {
-    throw new CheckpointError(`The checkpoint ${path} cannot be opened: ${cause.message}.`, { cause });
+  const fail = (reason: string, cause?: unknown) =>
+    new CheckpointError(`The checkpoint ${path} cannot be opened: ${reason}.`, { cause });
+  const file = await open(path, flags, 0o600).catch((cause: Error) => {
+    throw fail(cause.message, cause);
   });
+  const facts = await file.stat();
+  // A pipe can be read, but not be written and read again.
+  if (facts.isFile() || (flags === 'r' && !facts.isDirectory())) return file;
+  await file.close();
+  throw fail('it is not a file');
 }
 
 /** Reads the complete lines. A killed job may have left an incomplete line at the end. */

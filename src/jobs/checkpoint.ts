@@ -91,6 +91,7 @@ export class RecordFile {
         onRecord(record, start);
         end = start + length;
       }
+      if (end === 0 && !(await beginsAsRecord(file))) throw notOutcome(path);
       // A killed job may have left an incomplete line. Not `file.truncate`: on Windows, a handle for appending can't truncate.
       await truncate(path, end);
       return new RecordFile(file, path, lock);
@@ -210,6 +211,21 @@ async function* recordsIn(
   }
 }
 
+/** How `toLine` begins each line. */
+const BEGINNING = '{"status":"';
+
+/** Returns false for a file of another kind: without a line break, it would look like an incomplete line, and be emptied. */
+async function beginsAsRecord(file: FileHandle): Promise<boolean> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(BEGINNING.length), 0, BEGINNING.length, 0);
+  return BEGINNING.startsWith(buffer.toString('latin1', 0, bytesRead));
+}
+
+function notOutcome(where: string, cause?: unknown): CheckpointError {
+  return new CheckpointError(`${where}: this is not an outcome of mapPooledBrowsers. Use another file.`, {
+    cause,
+  });
+}
+
 function parseRecord(text: string, where: string): OutcomeRecord {
   let cause: unknown;
   try {
@@ -218,7 +234,5 @@ function parseRecord(text: string, where: string): OutcomeRecord {
   } catch (error) {
     cause = error;
   }
-  throw new CheckpointError(`${where}: this is not an outcome of mapPooledBrowsers. Use another file.`, {
-    cause,
-  });
+  throw notOutcome(where, cause);
 }

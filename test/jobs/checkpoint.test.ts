@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, open, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { devNull, hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, onTestFinished, vi } from 'vitest';
@@ -181,13 +181,35 @@ it('keeps all outcomes when a line has an invalid UTF-8 byte, however often it i
   expect(await readFile(path)).toEqual(bytes);
 });
 
-it('rejects a file that is not a checkpoint, and does not change it', async ({ bench }) => {
-  await writeFile(path, '{"index":0}\nmy notes\n');
-  const outcomes = run(bench, ['a']);
-  await expect(outcomes).rejects.toBeInstanceOf(CheckpointError);
-  await expect(outcomes).rejects.toThrow(/line 1/);
-  expect(await readFile(path, 'utf8')).toBe('{"index":0}\nmy notes\n');
-  expect(bench.granted).toEqual([]);
+it.for([
+  ['two lines', '{"index":0}\nmy notes\n', /line 1: this is not an outcome/],
+  ['no line break', '{"name":"my-package"}', /this is not an outcome/],
+] as const)(
+  'rejects a file of %s that is not a checkpoint, and does not change it',
+  async (file, { bench }) => {
+    const [, content, message] = file;
+    await writeFile(path, content);
+    const outcomes = run(bench, ['a']);
+    await expect(outcomes).rejects.toBeInstanceOf(CheckpointError);
+    await expect(outcomes).rejects.toThrow(message);
+    expect(await readFile(path, 'utf8')).toBe(content);
+    expect(bench.granted).toEqual([]);
+  },
+);
+
+it('continues a job that was killed while it wrote its first line', async ({ bench }) => {
+  for (const length of [0, 1, 40]) {
+    await writeFile(path, '{"status":"fulfilled","index":0,"input":"a"'.slice(0, length));
+    expect(await run(bench, ['a'])).toHaveLength(1);
+    expect(await lines()).toEqual(['fulfilled 0 a']);
+  }
+});
+
+it('rejects what is not a file', async ({ bench }) => {
+  await mkdir(path);
+  await expect(records()).rejects.toThrow(CheckpointError);
+  const device = bench.run(['a'], () => 1, { checkpoint: devNull });
+  await expect(device).rejects.toThrow('cannot be opened: it is not a file');
 });
 
 it('ends the job with CheckpointError when the file cannot be opened', async ({ bench }) => {
