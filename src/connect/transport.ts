@@ -1,12 +1,6 @@
 import { clock } from '../shared/clock.js';
-import {
-  readEnvelope,
-  readMessage,
-  readResult,
-  type Envelope,
-  type Message,
-  type ResultOf,
-} from './message.js';
+import { CdpClient } from './cdp-client.js';
+import { MisfitError, readEnvelope, readMessage, type Envelope } from './message.js';
 import type { AnySocket } from './socket.js';
 import type { Protocol } from './wire.js';
 
@@ -44,28 +38,14 @@ export function socketTransport(socket: AnySocket, protocol: Protocol): Transpor
   return isBidi ? withAnySession(transport) : transport;
 }
 
-/** Sends a command. Resolves to its result; to undefined if it fails. */
-type Ask = <Method extends string>(method: Method, params: object) => Promise<ResultOf<Method> | undefined>;
-
-/** First id of this module's own commands: far above the ids of Puppeteer. */
-const FIRST_ID = 2 ** 50;
-
 /**
  * Makes `session.new` work on a BiDi connection that already has a session, by using the existing session. Answers
  * `session.end` without sending it, because it can end the browser, which belongs to the pool.
  */
 export function withAnySession(inner: Transport): Transport {
-  const own = new Map<number, (message: Message) => void>();
-  let nextId = FIRST_ID;
   let newSessionId: number | undefined;
-
-  const ask: Ask = async (method, params) => {
-    const response = await new Promise<Message>((resolve) => {
-      own.set(nextId, resolve);
-      inner.send(JSON.stringify({ id: nextId++, method, params }));
-    });
-    return response.error === undefined ? readResult(method, response.result) : undefined;
-  };
+  /** Reads what the existing session is like. */
+  let reader: CdpClient | undefined;
 
   const answer = (id: number, result: object) =>
     outer.onmessage?.(JSON.stringify({ type: 'success', id, result }));
@@ -80,22 +60,25 @@ export function withAnySession(inner: Transport): Transport {
     close: () => inner.close(),
   };
 
-  inner.onmessage = (text) => {
-    // Only the responses to session.new and to this module's own commands are parsed.
-    if (newSessionId === undefined && own.size === 0) return outer.onmessage?.(text);
-    const message = readMessage(text);
-    const resolve = own.get(message.id!);
-    if (resolve) {
-      own.delete(message.id!);
-      return resolve(message);
-    }
-    if (message.id !== newSessionId) return outer.onmessage?.(text);
-    const id = newSessionId!;
+  const ended = new Promise<void>((resolve) => {
+    inner.onclose = () => {
+      resolve();
+      outer.onclose?.();
+    };
+  });
+  inner.onmessage = async (text) => {
+    if (reader?.receive(Buffer.from(text))) return undefined;
+    // Only the response to session.new is parsed.
+    const id = newSessionId;
+    const message = id === undefined ? undefined : readMessage(text);
+    if (id === undefined || message?.id !== id) return outer.onmessage?.(text);
     newSessionId = undefined;
     if (message.error !== 'session not created') return outer.onmessage?.(text);
-    return describeBrowser(ask).then((capabilities) => answer(id, { sessionId: 'existing', capabilities }));
+    reader = new CdpClient({ ended, send: inner.send, listen: () => {} });
+    const capabilities = await describeBrowser(reader);
+    reader = undefined;
+    return answer(id, { sessionId: 'existing', capabilities });
   };
-  inner.onclose = () => outer.onclose?.();
   return outer;
 }
 
@@ -104,17 +87,12 @@ function sessionCommand(message: string): Envelope {
 }
 
 /** Returns the capabilities that the response to a successful session.new would contain. */
-async function describeBrowser(ask: Ask): Promise<object> {
-  const tree = await ask('browsingContext.getTree', { maxDepth: 0 });
-  const context = tree?.contexts?.[0]?.context;
+async function describeBrowser(cdp: CdpClient): Promise<object> {
+  const tree = await cdp.send('browsingContext.getTree', { maxDepth: 0 }).catch(ignoreRefusal);
+  const context = tree?.contexts[0]?.context;
+  const script = { expression: 'navigator.userAgent', target: { context }, awaitPromise: false };
   const evaluated =
-    context === undefined
-      ? undefined
-      : await ask('script.evaluate', {
-          expression: 'navigator.userAgent',
-          target: { context },
-          awaitPromise: false,
-        });
+    context === undefined ? undefined : await cdp.send('script.evaluate', script).catch(ignoreRefusal);
   const value = evaluated?.result?.value;
   const userAgent = typeof value === 'string' ? value : '';
   return {
@@ -125,4 +103,8 @@ async function describeBrowser(ask: Ask): Promise<object> {
     acceptInsecureCerts: false,
     setWindowRect: false,
   };
+}
+
+function ignoreRefusal(error: unknown): undefined {
+  if (error instanceof MisfitError) throw error;
 }
