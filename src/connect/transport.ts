@@ -74,7 +74,7 @@ export function withAnySession(inner: Transport): Transport {
     if (id === undefined || message?.id !== id) return outer.onmessage?.(text);
     newSessionId = undefined;
     if (message.error !== 'session not created') return outer.onmessage?.(text);
-    reader = new CdpClient({ ended, send: inner.send, listen: () => {} });
+    reader = new CdpClient({ ended, send: (message) => inner.send(message), listen: () => {} });
     const capabilities = await describeBrowser(reader);
     reader = undefined;
     return answer(id, { sessionId: 'existing', capabilities });
