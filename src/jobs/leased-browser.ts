@@ -10,6 +10,7 @@ import type { TaskCallback } from './outcome.js';
 import { PageSlot } from './page-slot.js';
 import type { TaskContext } from './task-context.js';
 import type { AttemptPlace, Task } from './task.js';
+import type { TaskQueue } from './task-queue.js';
 
 /** What the browsers of a job do. */
 export interface BrowserPlan<Handles, Input, Value, Session extends object> {
@@ -17,12 +18,7 @@ export interface BrowserPlan<Handles, Input, Value, Session extends object> {
   readonly settings: MapSettings;
   /** Throws what the caller's function throws. */
   readonly contextOf: (input: Input, index: number) => TaskContext;
-  readonly tasks: {
-    /** Whether another task may still come. */
-    readonly expectsMore: boolean;
-    /** Resolves with `undefined` when no task is left or the signal aborts. */
-    claim(signal: AbortSignal): Promise<Task<Input, Value, Session> | undefined>;
-  };
+  readonly tasks: TaskQueue<Input, Value, Session>;
 }
 
 /** How the work in one browser ended. */

@@ -5,7 +5,6 @@ import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { nextTurn } from '../shared/clock.js';
 import { TooManyFailuresError } from '../shared/lease-errors.js';
 import { withCheckpoint } from './checkpoint.js';
-import { hostNames } from './host-limits.js';
 import type { InputSource } from './input-source.js';
 import type { MapSettings } from './options.js';
 import type { Outcome, TaskCallback } from './outcome.js';
@@ -52,21 +51,12 @@ export class Job<Handles, Input, Value, Session extends object> {
     const fn = checkpoint ? returningData(plan.fn) : plan.fn;
     this.#buffer = new OutcomeBuffer(ordered, () => this.#queue.receive());
     this.#loop = this.#buffer[Symbol.asyncIterator]();
-    const queuePlan = {
-      limits: settings,
-      hostOf: hostNames(settings),
-      // Inputs wait while the loop has as many outcomes to receive as tasks run at once.
-      room: 2 * settings.concurrency * settings.pagesPerLease,
-      ordered,
-    };
-    const { retries, shouldRetry, retry } = settings;
-    const job = { retries, shouldRetry, retry, progress, signal, deliver: this.#deliver, fail: this.#fail };
-    this.#queue = new TaskQueue(this.#source, queuePlan, job);
+    const job = { settings, progress, signal, deliver: this.#deliver, fail: this.#fail };
+    this.#queue = new TaskQueue(this.#source, job);
     this.#workers = new Workers({
       pool,
       connector,
       browser: { fn, settings, contextOf: taskContexts(settings), tasks: this.#queue },
-      reserve: (abort) => this.#queue.reserve(abort),
       isShared: plan.source.isShared ?? false,
       progress,
       signal,

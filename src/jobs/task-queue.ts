@@ -1,22 +1,11 @@
 import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
-import { HostLimits } from './host-limits.js';
+import { HostLimits, hostNames } from './host-limits.js';
 import type { InputSource, PulledInput } from './input-source.js';
-import type { MapSettings } from './options.js';
 import { Task, type TaskJob } from './task.js';
 
 /** The reason to abort a lease for which no task is left. */
 export const NOT_NEEDED = new Error('No task is left for this browser.');
-
-/** How inputs become tasks. */
-interface QueuePlan<Input> {
-  readonly limits: Pick<MapSettings, 'hostConcurrency' | 'hostDelay'>;
-  readonly hostOf: (input: Input, index: number) => string | undefined;
-  /** Number of inputs that may be pulled before the loop receives an outcome. */
-  readonly room: number;
-  /** Whether the loop receives the outcomes in the order of the inputs. */
-  readonly ordered: boolean;
-}
 
 /** A browser that is leased for a waiting task. That task counts as served until then. */
 export interface Reservation {
@@ -41,9 +30,11 @@ export class TaskQueue<Input, Value, Session extends object> {
   failure: { error: unknown } | undefined;
 
   readonly #source: InputSource<Input>;
-  readonly #plan: QueuePlan<Input>;
   readonly #job: TaskJob<Input, Value, Session>;
   readonly #hosts: HostLimits;
+  readonly #hostOf: ReturnType<typeof hostNames>;
+  /** Number of inputs that may be pulled before the loop receives an outcome: twice as many as tasks run at once. */
+  readonly #room: number;
   /** In their order. */
   readonly #waiting: Task<Input, Value, Session>[] = [];
   readonly #pages = new Set<(task: Task<Input, Value, Session> | undefined) => void>();
@@ -60,11 +51,12 @@ export class TaskQueue<Input, Value, Session extends object> {
   #undelivered = 0;
   #delayed = 0;
 
-  constructor(source: InputSource<Input>, plan: QueuePlan<Input>, job: TaskJob<Input, Value, Session>) {
+  constructor(source: InputSource<Input>, job: TaskJob<Input, Value, Session>) {
     this.#source = source;
-    this.#plan = plan;
     this.#job = job;
-    this.#hosts = new HostLimits(plan.limits);
+    this.#hosts = new HostLimits(job.settings);
+    this.#hostOf = hostNames(job.settings);
+    this.#room = 2 * job.settings.concurrency * job.settings.pagesPerLease;
   }
 
   /** Number of tasks that wait for a browser, for their host, or for their next attempt. */
@@ -175,7 +167,7 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   /** The tasks that waited for their host must not fill the memory with outcomes. In order, the next outcome may be theirs. */
   get #isLoopBusy(): boolean {
-    return !this.#plan.ordered && this.#undelivered >= this.#plan.room;
+    return !this.#job.settings.ordered && this.#undelivered >= this.#room;
   }
 
   #assign(): void {
@@ -237,7 +229,7 @@ export class TaskQueue<Input, Value, Session extends object> {
   get #hasRoom(): boolean {
     const held = this.#waiting.length - this.#startable;
     const mostHeld = this.#source.isShared ? MOST_HELD_SHARED : MOST_HELD;
-    return this.#unfinished + this.#undelivered < this.#plan.room + held && held < mostHeld;
+    return this.#unfinished + this.#undelivered < this.#room + held && held < mostHeld;
   }
 
   async #pull(): Promise<void> {
@@ -257,7 +249,7 @@ export class TaskQueue<Input, Value, Session extends object> {
   }
 
   #add(next: PulledInput<Input>): void {
-    const host = this.#plan.hostOf(next.input, next.index);
+    const host = this.#hostOf(next.input, next.index);
     this.#unfinished++;
     this.#waiting.push(new Task(next, { position: this.#pulled++, host }, this, this.#job));
   }

@@ -1,17 +1,15 @@
 import type { Download } from '../features/downloads/options.js';
 import type { Replay } from '../services/browser-service.js';
-import { backoff, type Backoff } from '../shared/clock.js';
+import { backoff } from '../shared/clock.js';
 import { hostPauseOf } from './host-limits.js';
 import type { PulledInput } from './input-source.js';
 import { isRetryable, type AttemptFacts, type Outcome } from './outcome.js';
+import type { MapSettings } from './options.js';
 import type { Progress } from './progress.js';
 
 /** The job of a task: what happens when an attempt has ended. */
 export interface TaskJob<Input, Value, Session extends object> {
-  readonly retries: number;
-  readonly shouldRetry:
-    ((error: unknown, attempt: AttemptFacts) => boolean | PromiseLike<boolean>) | undefined;
-  readonly retry: Backoff;
+  readonly settings: MapSettings;
   readonly progress: Progress;
   /** Aborts when the running tasks are ended without an outcome. */
   readonly signal: AbortSignal;
@@ -117,7 +115,7 @@ export class Task<Input, Value, Session extends object> {
   }
 
   async #mayRetry(error: unknown): Promise<boolean> {
-    const { retries, shouldRetry } = this.#job;
+    const { retries, shouldRetry } = this.#job.settings;
     if (this.attempts > retries || !isRetryable(error)) return false;
     const mayRetry = (await shouldRetry?.(error, this.#facts)) ?? true;
     return mayRetry && !this.#queue.isClosed;
@@ -126,7 +124,7 @@ export class Task<Input, Value, Session extends object> {
   #retry(reason: unknown): void {
     this.#job.progress.add({ retried: 1 });
     const hostPause = hostPauseOf(reason);
-    const pause = Math.max(backoff(this.#job.retry, this.attempts), hostPause);
+    const pause = Math.max(backoff(this.#job.settings.retry, this.attempts), hostPause);
     this.#queue.retry(this, pause, hostPause);
   }
 

@@ -16,8 +16,6 @@ interface WorkersPlan<Handles, Input, Value, Session extends object> {
   readonly pool: BrowserPool<Session>;
   readonly connector: Connector<Handles>;
   readonly browser: BrowserPlan<Handles, Input, Value, Session>;
-  /** Resolves when a task needs another browser, or with `undefined` when all tasks are finished. */
-  readonly reserve: (abort: LinkedAbort) => Promise<Reservation | undefined>;
   /** Whether other jobs use the same inputs. They may have all browsers of a pool. */
   readonly isShared: boolean;
   readonly progress: Progress;
@@ -54,12 +52,12 @@ export class Workers<Handles, Input, Value, Session extends object> {
   }
 
   async #work(): Promise<void> {
-    const { reserve, signal, browser, fail } = this.#plan;
+    const { signal, browser, fail } = this.#plan;
     let released: Promise<unknown> | undefined;
     try {
       for (let failures = 0; ;) {
         const abort = new LinkedAbort(signal);
-        const reservation = await reserve(abort);
+        const reservation = await browser.tasks.reserve(abort);
         const end = reservation && (await this.#useLease(reservation, abort));
         // The next browser is acquired while the service releases this one. Releases must not accumulate.
         await released;
