@@ -109,10 +109,11 @@ async function openParts(connector: Connector, grant: Grant, plan: ConnectPlan, 
   filter.add(...rules);
   // A second WebSocket would be another lease.
   const hasOneSocket = grant.endsWithConnection === true && protocol === 'cdp';
-  const openCdp = async (during: AbortSignal) =>
-    hasOneSocket
+  const openFurther = async (of: Protocol, during: AbortSignal, ofClient: readonly MessageRules[] = []) =>
+    hasOneSocket && of === 'cdp'
       ? raceAbort(filter.openSession(), during)
-      : openSocket(grant, { protocol: 'cdp', trust, signal: during });
+      : openSocket(grant, { protocol: of, trust, signal: during, rules: ofClient });
+  const openCdp = (during: AbortSignal) => openFurther('cdp', during);
   const onLost = () => socket.cut('dropped');
   const parts = { openCdp, filter, connectOptions, onLost, signal };
   const extensions = await Extensions.create(additions, parts).catch((error: unknown) => {
@@ -121,23 +122,17 @@ async function openParts(connector: Connector, grant: Grant, plan: ConnectPlan, 
   });
   const watched = { socket, filter, openCdp, listener };
   const downloads = connector.sharesFiles === false ? undefined : watchDownloads(grant, watched);
+  /** Saves the files instead of the library. */
+  const saving = listener && !connector.savesDownloads ? downloads : undefined;
   const openClient: OpenClient = async (during, ofClient = protocol) => {
-    if (hasOneSocket && ofClient === 'cdp') return raceAbort(filter.openSession(), during);
     const isLimited = rules.some(({ isLimit }) => isLimit);
     if (isLimited && ofClient === 'bidi') throw new ConnectError(NO_LIMIT, { sessionId: grant.id });
-    const client = await openSocket(grant, { protocol: ofClient, trust, signal: during, rules });
+    const client = await openFurther(ofClient, during, rules);
     // What limits the clients ends with the connection.
     if (isLimited) void socket.ended.then(() => client.cut('closed-by-us'));
     return client;
   };
-  return {
-    socket,
-    extensions,
-    downloads,
-    openCdp,
-    openClient,
-    savesDownloads: listener && !connector.savesDownloads,
-  };
+  return { socket, extensions, downloads, saving, openCdp, openClient };
 }
 
 /** Opens the sockets of a connection, and lets the library connect. */
@@ -149,7 +144,7 @@ async function connectOnce<Handles>(
 ): Promise<OpenConnection<Handles>> {
   const { protocol, connectTimeout } = plan.settings;
   const parts = await openParts(connector, grant, plan, signal);
-  const { socket, extensions, downloads, openCdp, openClient } = parts;
+  const { socket, extensions, downloads, saving, openCdp, openClient } = parts;
   const { ended } = socket;
   void ended.then(() => extensions.cut());
   const cut = () => {
@@ -162,8 +157,7 @@ async function connectOnce<Handles>(
       ? cleanBrowser(socket.takeOver(), how)
       : cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
   const connecting = async () => {
-    const savesDownloads = parts.savesDownloads ? downloads : undefined;
-    savesDownloads?.prepare((await createTemporaryFolder(socket)).path);
+    saving?.prepare((await createTemporaryFolder(socket)).path);
     const request = requestOf(grant, plan, { socket, openClient });
     const [connection] = await Promise.all([
       connector.connect({
@@ -172,7 +166,7 @@ async function connectOnce<Handles>(
       }),
       extensions.open(signal),
     ]);
-    await savesDownloads?.saveAll(extensions.ownContext);
+    await saving?.saveAll(extensions.ownContext);
     return connection;
   };
   try {

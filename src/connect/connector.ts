@@ -168,6 +168,19 @@ export async function openUrl(
   await page!.goto(url, { timeout, waitUntil: 'domcontentloaded' });
 }
 
+/** A session of CDP with a page, as both libraries have it. */
+interface PageSession {
+  send(method: 'Page.getFrameTree'): Promise<{ frameTree: { frame: { id: string } } }>;
+  detach(): Promise<void>;
+}
+
+/** The CDP id of a page: that of its main frame. Ends the session. */
+export async function pageIdOf(session: PageSession): Promise<string> {
+  const { frameTree } = await session.send('Page.getFrameTree');
+  await session.detach();
+  return frameTree.frame.id;
+}
+
 /** A context in which a test opens pages: a part of the library's own. */
 export interface TestContext {
   /** Opens a page. */

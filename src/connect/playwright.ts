@@ -11,6 +11,7 @@ import { addAdvice } from '../shared/errors.js';
 import { lazyLibrary } from '../shared/lazy.js';
 import {
   openUrl,
+  pageIdOf,
   type Connection,
   type Connector,
   type ConnectRequest,
@@ -171,10 +172,7 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
 }
 
 async function pageId({ page }: Pick<PlaywrightHandles, 'page'>): Promise<string> {
-  const cdp = await page.context().newCDPSession(page);
-  const { frameTree } = await cdp.send('Page.getFrameTree');
-  await cdp.detach();
-  return frameTree.frame.id;
+  return pageIdOf(await page.context().newCDPSession(page));
 }
 
 /** Playwright refuses such files before it sends anything. */

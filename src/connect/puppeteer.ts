@@ -2,6 +2,7 @@ import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'pupp
 import { lazyLibrary } from '../shared/lazy.js';
 import {
   openUrl,
+  pageIdOf,
   type Connection,
   type Connector,
   type ConnectRequest,
@@ -94,7 +95,7 @@ async function connect(
     openContext: contexts.open,
     openUrl,
     observe,
-    pageId,
+    pageId: async ({ page: one }) => pageIdOf(await one.createCDPSession()),
     isConnected,
     cleanup: async () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
@@ -175,11 +176,4 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
   await cdp.send('Page.enable');
   return cleaner;
-}
-
-async function pageId({ page }: Pick<PuppeteerHandles, 'page'>): Promise<string> {
-  const cdp = await page.createCDPSession();
-  const { frameTree } = await cdp.send('Page.getFrameTree');
-  await cdp.detach();
-  return frameTree.frame.id;
 }
