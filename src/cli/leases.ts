@@ -189,7 +189,7 @@ async function endLease(
   { id, lease, pool: name }: ActiveLease,
   options: LeasesOptions,
 ): Promise<ReleaseResult> {
-  const { ticketOf } = await import('../pool/grant.js');
+  const { ticketOf } = await import('../pool/build-tickets.js');
   const { HeldSession, heldSessionsOf } = await import('../pool/held-sessions.js');
   const { releaseBrowser } = await import('../pool/release.js');
   await using pool = await openPool(name ?? options.pool ?? 'unknown', options);

@@ -1,7 +1,8 @@
 import pRetry, { type RetryContext } from 'p-retry';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
-import { requestGrant, ticketOf, type AcquireOutcome, type Granted } from '../pool/grant.js';
+import { ticketOf } from '../pool/build-tickets.js';
+import { requestGrant, type AcquireOutcome, type Granted } from '../pool/grant.js';
 import type { Turn } from '../pool/pacer.js';
 import { INTERNALS } from '../pool/pool-internals.js';
 import { unreachable } from '../net/reachability.js';

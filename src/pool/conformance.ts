@@ -17,7 +17,7 @@ import type {
 } from '../services/browser-service.js';
 import { valueAt } from '../services/service-json.js';
 import { checkService } from '../services/check-service.js';
-import { ticketOf } from './grant.js';
+import { ticketOf } from './build-tickets.js';
 import { sealSession } from './session.js';
 import { completeRequest, idsIn } from './tickets.js';
 

@@ -263,7 +263,7 @@ const BREAKS: readonly Break[] = [
   ),
   broken(
     'only the replays of this lease are returned',
-    'features/replays/replays.ts',
+    'features/replays/recordings.ts',
     ['all.filter((replay) => !earlier.includes(identify(replay)))', 'all'],
     'features/replays',
   ),

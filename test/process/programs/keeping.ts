@@ -1,6 +1,6 @@
 // Leases a browser that stays leased for some ms, whatever ends this process. Used by ../late.more.test.ts.
 import { BrowserPool } from '../../../src/index.js';
-import { ticketOf } from '../../../src/pool/grant.js';
+import { ticketOf } from '../../../src/pool/build-tickets.js';
 import { heldSessionsOf } from '../../../src/pool/held-sessions.js';
 
 const [, , way, until] = process.argv;

@@ -1,0 +1,289 @@
+import type { LeaseContext } from '../../lease/context.js';
+import type { StepOf } from '../../lease/events.js';
+import { isTransientError } from '../../net/status.js';
+import { clientOf } from '../../pool/client.js';
+import type { Replay } from '../../services/browser-service.js';
+import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
+import { backoff, clock, delay, startTimer } from '../../shared/clock.js';
+import { duration } from '../../shared/errors.js';
+import { PoolServiceError } from '../../shared/service-errors.js';
+import type { ReplaysResult, ReplaysSettings, ReplaysSteps, ReplayStatus } from './options.js';
+
+export type ReplaysStep = StepOf<ReplaysSteps>;
+
+/** Pauses between two lists while the service writes a video. */
+const WRITING = { factor: 1.5, minTimeout: 100, maxTimeout: 2000, randomize: false };
+/** Pauses before a list that failed is requested again, and how often. */
+const RETRY = { factor: 2, minTimeout: 200, maxTimeout: 1000, randomize: true };
+const MOST_RETRIES = 2;
+/** A recording that began this number of ms before the service answered can be the service's own for our lease. */
+const LONGEST_START = 1000;
+
+/** A list of recordings, and why it is missing or may be out of date. */
+export interface Listed extends ReplaysResult {
+  readonly error?: Error;
+}
+
+/**
+ * The recordings of one lease. A browser can keep its session id from lease to lease, and the service lists the recordings of
+ * all of them; so the recordings that exist at the start are removed from the list at the end. Both lists are requested
+ * while the browser is leased.
+ */
+export class Recordings {
+  readonly #lease: LeaseContext<ReplaysStep>;
+  readonly #settings: ReplaysSettings;
+  /** The recordings at the beginning of the lease. */
+  readonly #first: Promise<readonly Replay[]>;
+  /** A recording that the service seems to have started by itself for this lease. */
+  #own: Replay | undefined;
+  readonly #abort = new LinkedAbort();
+  readonly #starting: Promise<void>;
+  /** The recording that this lease started, as the service described it at its start. */
+  #recording: Replay | undefined;
+  #earlierIds: readonly string[] | undefined;
+  #timeLeft: number;
+
+  /** Lists the earlier recordings, and starts a recording if the options say so. */
+  constructor(
+    lease: LeaseContext<ReplaysStep>,
+    settings: ReplaysSettings,
+    earlier: readonly string[] | undefined,
+  ) {
+    this.#lease = lease;
+    this.#settings = settings;
+    this.#timeLeft = settings.replaysTimeout;
+    const known = earlier?.map((id): Replay => ({ replay_id: id }));
+    // Otherwise, a session of this service has one lease.
+    const isShared = clientOf(lease.pool).service.owner !== undefined;
+    const listed = known ?? (isShared ? this.#list() : []);
+    this.#first = Promise.resolve(listed);
+    // `collect` reports the error.
+    this.#first.then(
+      (first) => (this.#earlierIds = this.#earlierIn(first, first)),
+      () => {},
+    );
+    this.#starting = this.isRecording ? this.#start() : Promise.resolve();
+  }
+
+  /** Whether this lease records. */
+  get isRecording(): boolean {
+    return this.#settings.replays === 'record';
+  }
+
+  /** The recording of this lease, once it has started. */
+  get started(): readonly Replay[] {
+    return this.#withStarted([]);
+  }
+
+  /** Ids of the recordings from before this lease, once they are known. */
+  get earlier(): readonly string[] | undefined {
+    return this.#earlierIds;
+  }
+
+  /** Stops the recording, after its start. Never rejects. */
+  async stopRecording(): Promise<void> {
+    await this.#inTime(() => this.#stopStarted()).catch(() => {});
+  }
+
+  /** Lists the recordings of this lease, before the release. Never rejects. */
+  async collect(): Promise<Listed> {
+    try {
+      return await this.#inTime(() => this.#current());
+    } catch (error) {
+      this.abort();
+      return { replays: this.started, replayStatus: 'unavailable', error: error as Error };
+    }
+  }
+
+  /** Lists the recordings of this lease so far, within `replaysTimeout`. Never rejects. */
+  async soFar(): Promise<readonly Replay[]> {
+    return raceTimeout(this.#settings.replaysTimeout, () => this.#current()).then(
+      ({ replays }) => replays,
+      () => this.started,
+    );
+  }
+
+  /**
+   * Waits until the videos of these recordings are written, after the release. Other recordings in the list belong to
+   * later leases and are ignored. Never rejects.
+   */
+  async finish(result: Listed): Promise<Listed> {
+    if (!this.isRecording || result.replays.length === 0 || result.replayStatus === 'ready') return result;
+    const limit = new LinkedAbort(this.#lease.settings.signal, this.#timeLeft);
+    const { signal } = limit;
+    let latest = result;
+    try {
+      for (let attempt = 1; ; attempt++) {
+        await delay(backoff(WRITING, attempt), signal);
+        latest = await this.#refresh(latest, signal);
+        const isFinal = latest.error instanceof PoolServiceError && !isTransientError(latest.error);
+        if (latest.replayStatus === 'ready' || isFinal) return latest;
+      }
+    } catch {
+      // The timeout has elapsed, or the caller has aborted.
+      return latest;
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  /** Aborts all requests: an open request would keep a connection busy and delay `pool.close()`. */
+  abort(): void {
+    this.#abort.abort(new Error('The lease has ended, so its recordings are no longer needed.'));
+  }
+
+  async #current(): Promise<Listed> {
+    // In this order: if the second list overtook the first, a recording in between would count as earlier.
+    const first = await this.#first;
+    const all = await this.#list();
+    const earlier = this.#earlierIn(first, all);
+    this.#earlierIds = earlier;
+    const replays = this.#withStarted(all.filter((replay) => !earlier.includes(identify(replay))));
+    const isRefused = this.isRecording && replays.length === 0;
+    return { replays, replayStatus: isRefused ? 'unavailable' : statusOf(replays) };
+  }
+
+  /** The ids of the recordings in the first list that do not belong to this lease. */
+  #earlierIn(first: readonly Replay[], latest: readonly Replay[]): string[] {
+    const ours = this.#recording && identify(this.#recording);
+    // The service's date has whole seconds: what began a second later began in this lease, also if the first list came late.
+    const began = (this.#lease.servedAt ?? Number.NaN) + 1000;
+    // This lease's recording may have started before the first list.
+    const others = first.filter((replay) => identify(replay) !== ours && !(startOf(replay) >= began));
+    const own = ownOf(others, this.#lease.servedAt);
+    // While the lease lasts, its own recording runs: such a one was still being written for the lease before. One that is
+    // still unfinished at the end can belong to either lease: nothing that the service shows tells them apart.
+    this.#own = own && endedBefore(latestOf(own, latest), began) ? undefined : own;
+    return others.filter((replay) => replay !== this.#own).map(identify);
+  }
+
+  /** What ended before this lease recorded was still being written for the lease before. */
+  #isEarlier(replay: Replay): boolean {
+    const isOwn = this.#own && identify(replay) === identify(this.#own);
+    return isOwn === true && endedBefore(replay, startOf(this.#recording));
+  }
+
+  async #refresh(result: Listed, signal: AbortSignal): Promise<Listed> {
+    try {
+      const all = await this.#list(signal);
+      const latest = result.replays.map((replay) => latestOf(replay, all));
+      const replays = latest.filter((replay) => !this.#isEarlier(replay));
+      return { replays, replayStatus: statusOf(replays) };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { ...result, error: error as Error };
+    }
+  }
+
+  /** Lists all recordings of the session. A fault that may pass does not lose the links. */
+  async #list(signal: AbortSignal = this.#abort.signal): Promise<readonly Replay[]> {
+    const { pool, sessionId } = this.#lease;
+    if (!clientOf(pool).service.replays) return [];
+    for (let retries = 0; ; retries++) {
+      try {
+        return await pool.replays(sessionId, { signal });
+      } catch (error) {
+        if (retries === MOST_RETRIES || signal.aborted || !isTransientError(error)) throw error;
+        await delay(backoff(RETRY, retries + 1), signal);
+      }
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { pool, sessionId, emit } = this.#lease;
+    const { replays } = clientOf(pool).service;
+    // Such a service records from the beginning, if the acquire request says so.
+    if (replays && !replays.start) return;
+    const { frameRate, maxDuration } = this.#settings.recording ?? {};
+    const maxSeconds = maxDuration === undefined ? undefined : Math.ceil(maxDuration / 1000);
+    const { signal } = this.#abort;
+    try {
+      const start = pool.startReplay(sessionId, { frameRate, maxSeconds }, { signal });
+      this.#recording = await raceAbort(start, signal);
+      emit({ type: 'recording-started', sessionId, replay: this.#recording });
+    } catch (error) {
+      this.#fail(error as Error, { type: 'recording-unavailable', sessionId, error: error as Error });
+    }
+  }
+
+  async #stopStarted(): Promise<void> {
+    await this.#starting;
+    const replay = this.#recording;
+    if (!replay) return;
+    const { pool, sessionId, emit } = this.#lease;
+    const stopped = { type: 'recording-stopped', sessionId, replay } as const;
+    const { signal } = this.#abort;
+    try {
+      const { replay_id: replayId } = replay;
+      if (replayId === undefined) throw new Error('The service returned no id for the recording.');
+      await raceAbort(pool.stopReplay(sessionId, replayId, { signal }), signal);
+      emit(stopped);
+    } catch (error) {
+      this.#fail(error as Error, { ...stopped, error: error as Error });
+    }
+  }
+
+  #fail(error: Error, event: ReplaysStep): void {
+    this.#lease.addError(error);
+    this.#lease.emit(event);
+  }
+
+  /** The service's list can be late or fail; the response to the start of the recording has its link. */
+  #withStarted(replays: readonly Replay[]): readonly Replay[] {
+    const started = this.#recording;
+    const id = started && identify(started);
+    return id && !replays.some((replay) => identify(replay) === id) ? [...replays, started] : replays;
+  }
+
+  /** All steps share `replaysTimeout`. */
+  async #inTime<T>(work: () => Promise<T>): Promise<T> {
+    const began = clock.now();
+    const { replaysTimeout } = this.#settings;
+    const late = () =>
+      new Error(
+        `The recordings were not available within ${duration(replaysTimeout)} (option replaysTimeout).`,
+      );
+    const timer = startTimer(this.#timeLeft, () => this.#abort.abort(late()));
+    try {
+      return await raceAbort(work(), this.#abort.signal);
+    } finally {
+      clock.clearTimeout(timer);
+      this.#timeLeft = Math.max(0, this.#timeLeft - (clock.now() - began));
+    }
+  }
+}
+
+/**
+ * The recording that the service started by itself when it leased the browser, before its answer. It is running, and is the
+ * last that began. Times of the service are compared only with each other.
+ */
+function ownOf(all: readonly Replay[], servedAt: number | undefined): Replay | undefined {
+  if (servedAt === undefined) return undefined;
+  const running = all.filter(
+    (replay) => replay.finished_at === undefined && startOf(replay) >= servedAt - LONGEST_START,
+  );
+  return running.toSorted((a, b) => startOf(a) - startOf(b)).at(-1);
+}
+
+function startOf(replay: Replay | undefined): number {
+  return Date.parse(replay?.started_at ?? '');
+}
+
+function endedBefore({ finished_at: end = '' }: Replay, time: number): boolean {
+  return Date.parse(end) < time;
+}
+
+function statusOf(replays: readonly Replay[]): ReplayStatus {
+  if (replays.length === 0) return 'none';
+  return replays.every((replay) => replay.finished_at !== undefined) ? 'ready' : 'pending';
+}
+
+/** Identifies a replay. No field of it is required, not even the id. */
+function identify({ replay_id, replay_view_url, started_at }: Replay): string {
+  return replay_id ?? replay_view_url ?? started_at ?? '';
+}
+
+function latestOf(replay: Replay, all: readonly Replay[]): Replay {
+  const id = identify(replay);
+  return (id && all.find((other) => identify(other) === id)) || replay;
+}

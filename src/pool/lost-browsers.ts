@@ -1,0 +1,140 @@
+import { onAbort } from '../shared/abort.js';
+import { clock, delay, startTimer } from '../shared/clock.js';
+import type { ReleaseError } from '../shared/service-errors.js';
+import type { LeaseRequest } from '../services/browser-service.js';
+import { readJson } from '../net/response.js';
+import { searchTicketOf, ticketOf } from './build-tickets.js';
+import { clientOf } from './client.js';
+import type { PoolEvent } from './events.js';
+import { heldSessionsOf } from './held-sessions.js';
+import { closingOf } from './open-calls.js';
+import type { PoolWithInternals } from './pool-internals.js';
+import { releaseFound } from './release.js';
+import { idsIn, type ReleaseTicket } from './tickets.js';
+
+/** Time in ms to wait for a response beyond the requested wait, so that no lease is lost by a timeout. */
+export const ACQUIRE_GRACE = 15_000;
+/** How long a service that decides itself may wait, in ms, for the search after the end of the process. */
+const ASSUMED_WAIT = 5 * 60_000;
+/** Time to release a browser that no caller received, in ms. */
+const ORPHAN_TIMEOUT = 30_000;
+/** Milliseconds that the service gets to process a request whose response was lost, before a search. */
+const PROCESSING = 250;
+/** Timeout of a search in ms. */
+const SEARCH_TIMEOUT = 5000;
+
+/** An acquire request, and its caller. */
+export interface GrantRequest<Session extends object = object> {
+  readonly pool: PoolWithInternals<Session>;
+  readonly lease: LeaseRequest;
+  readonly signal: AbortSignal | undefined;
+  readonly emit: (event: PoolEvent) => void;
+  /** The browser is released also if this process is killed. */
+  readonly onCrash?: boolean;
+  /** Called when the request is about to be sent: from then on, it may lease a browser. */
+  readonly onSend?: () => void;
+}
+
+/** Milliseconds within which the service can lease a browser for a request that was sent. */
+export function longestWait({ pool, lease }: GrantRequest): number {
+  const asked = lease.wait === undefined ? undefined : lease.wait * 1000;
+  const assumed = clientOf(pool).service.waits === 'never' ? 0 : ASSUMED_WAIT;
+  return (asked ?? assumed) + ACQUIRE_GRACE;
+}
+
+/**
+ * Searches for the browser of a lost response, and releases it. Resolves to true if there was one, and it is released. Otherwise,
+ * the search goes on in the background.
+ */
+export async function releaseLost(request: GrantRequest, sentAt: number): Promise<boolean> {
+  const isReleased = await releaseLostNow(request);
+  if (!isReleased) keepSearching(request, sentAt);
+  return isReleased;
+}
+
+async function releaseLostNow(request: GrantRequest): Promise<boolean> {
+  const client = clientOf(request.pool);
+  const ticket = searchTicketOf(request);
+  if (!ticket) return false;
+  await delay(PROCESSING);
+  const facts = { pool: request.pool.idOrName };
+  try {
+    const json = readJson(await client.send(ticket.search, { facts, timeout: SEARCH_TIMEOUT }), facts);
+    const ids = idsIn(json, ticket);
+    const results = await Promise.all(ids.map((id) => releaseOrphan(id, ticketOf(id, request), request)));
+    return results.length > 0 && results.every(Boolean);
+  } catch {
+    // The service has no search, or does not answer: the outcome stays unknown.
+    return false;
+  }
+}
+
+/** Pause after the first search, in ms. */
+const SEARCH_INTERVAL = 500;
+
+/**
+ * Searches for the browser of a lost response as long as the service can still lease it, in the background: neither the process
+ * nor `pool.close()` waits for that time.
+ */
+function keepSearching(request: GrantRequest, sentAt: number): void {
+  const { pool, onCrash = false } = request;
+  const ticket = searchTicketOf(request);
+  const timeLeft = () => Math.max(0, longestWait(request) - (clock.now() - sentAt));
+  if (!ticket || timeLeft() === 0) return;
+  const held = heldSessionsOf(pool);
+  const end = held.searching(ticket, { onCrash, within: timeLeft() });
+  if (!end) return;
+  const { signal: closing } = closingOf(pool);
+  const pause = async (milliseconds: number) => {
+    let timer: NodeJS.Timeout | undefined;
+    let stopListening: (() => void) | undefined;
+    await new Promise<void>((resolve) => {
+      timer = startTimer(milliseconds, resolve)?.unref();
+      stopListening = onAbort(closing, resolve);
+    });
+    clock.clearTimeout(timer);
+    stopListening?.();
+    return !closing.aborted;
+  };
+  const facts = { pool: pool.idOrName };
+  const search = async () => {
+    await pause(SEARCH_INTERVAL);
+    await releaseFound(ticket, {
+      timeLeft,
+      send: (message, timeout) => held.send(message, { facts, timeout }),
+      release: ({ id }) => releaseOrphan(id, ticketOf(id, request), request),
+      pause,
+    });
+  };
+  clientOf(pool).background.track(search().finally(end));
+}
+
+/** Releases a browser that no caller received, in the background. Resolves to true when it is released. Never rejects. */
+export function releaseOrphan(
+  id: string,
+  ticket: ReleaseTicket | undefined,
+  request: GrantRequest,
+): Promise<boolean> {
+  const { pool, emit } = request;
+  const { background } = clientOf(pool);
+  const facts = { pool: pool.idOrName, sessionId: id };
+  emit({ type: 'grant-orphaned', ...leaseFacts(request), sessionId: id });
+  // Nobody has used the browser, so the next lease can use it as it is.
+  const session = heldSessionsOf(pool).hold(id, ticket, { onCrash: request.onCrash === true });
+  const reported = session.release({ reuse: true, timeout: ORPHAN_TIMEOUT }).then(
+    (released) => {
+      emit({ type: 'released', ...facts, released });
+      return true;
+    },
+    (error: ReleaseError) => {
+      emit({ type: 'release-failed', ...facts, error });
+      return false;
+    },
+  );
+  background.track(reported);
+  return reported;
+}
+
+export function leaseFacts({ pool, lease: { name, tags } }: GrantRequest) {
+  return { pool: pool.idOrName, ...(name && { name }), ...(tags && { tags }) };
+}
