@@ -41,17 +41,6 @@ export const environment = {
   testRun: () => read(TEST_RUN),
   /** The processes that this process starts from now on belong to this run. */
   beginTestRun: (id: string): void => void (process.env[TEST_RUN] = id),
-  /** Sets variables that only a library reads. Returns a function that restores them. */
-  set: (variables: Readonly<Record<string, string>>): (() => void) => {
-    const before = Object.keys(variables).map((name) => [name, process.env[name]] as const);
-    Object.assign(process.env, variables);
-    return () => {
-      for (const [name, value] of before) {
-        if (value === undefined) delete process.env[name];
-        else process.env[name] = value;
-      }
-    };
-  },
   /** The display of this session, of X11 or Wayland. */
   display: () => read('DISPLAY') ?? read('WAYLAND_DISPLAY'),
   /** The folders of programs. */

@@ -13,18 +13,6 @@ export function lazy<Module>(load: () => Promise<Module>): () => Promise<Module>
     }));
 }
 
-/** Returns a function whose calls run one after the other. */
-export function oneAtATime<Args extends readonly unknown[], Result>(
-  call: (...args: Args) => Promise<Result>,
-): (...args: Args) => Promise<Result> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (...args) => {
-    const result = last.then(() => call(...args));
-    last = result.catch(() => {});
-    return result;
-  };
-}
-
 /**
  * Imports an optional peer at the first call, as `lazy` does. Rejects with a MissingLibraryError, which has the command that
  * installs it, if the package is missing or too old.

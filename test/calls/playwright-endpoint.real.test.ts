@@ -2,14 +2,16 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { chromium, firefox } from 'playwright-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import { serveProxy, type PoolProxy, type ProxyEvent, type ProxyOptions } from '../../src/index.js';
 import { look, titled, useLocalPool } from '../support/local.js';
 import { Site } from '../support/site.js';
 
-const used = useLocalPool();
+/** Its browsers do not reach the servers of this machine by the name localhost. */
+const used = useLocalPool({ args: ['--host-resolver-rules=MAP localhost 127.0.0.1:9'] });
 let proxy: PoolProxy;
 let events: ProxyEvent[];
 /** A folder of this machine with a file that no client may read. */
@@ -118,6 +120,60 @@ it('sends requests of the API, as the browser does, only to allowed hosts', asyn
   expect(seen).toEqual([]);
   await browser.close();
 });
+
+it('serves other clients while one makes its server work without end, and then releases its browser', async () => {
+  await using site = await Site.open((_request, response) => response.end());
+  await start();
+  const browser = await chromium.connect(proxy.playwrightUrl!);
+  const page = await browser.newPage();
+  await page.route(/(a+)+$/, (route) => route.continue());
+  const endless = page.goto(`${site.url}/${'a'.repeat(100)}!`).catch(() => {});
+  // A call after this one has no answer.
+  const isBlocked = () => Promise.race([page.title().then(() => false), wait(500, true)]);
+  await expect.poll(isBlocked).toBe(true);
+  expect(await (await fetch(`${proxy.url}/json/version`)).json()).toHaveProperty('webSocketDebuggerUrl');
+  await browser.close();
+  await endless;
+  const next = await chromium.connect(proxy.playwrightUrl!);
+  await next.newPage();
+  await next.close();
+  expect(await contextsOf()).toEqual([]);
+});
+
+it('reaches exposed hosts through this machine, also by WebSockets and next to allowedHosts, and no others', async () => {
+  await using site = await Site.open((request, response) =>
+    response.end(request.url === '/json' ? '{"from":"site"}' : 'on this machine'),
+  );
+  new WebSocketServer({ server: site.server }).on('connection', (socket) => socket.send('by a WebSocket'));
+  const app = site.as('localhost');
+  const { host } = new URL(app);
+  const seen: string[] = [];
+  const onEvent: ProxyOptions['onEvent'] = (event) => {
+    if (event.type === 'host-exposed' || event.type === 'request-refused')
+      seen.push(`${event.type} ${event.host}`);
+  };
+  await start({ exposeNetwork: host, allowedHosts: 'example.test', onEvent });
+  const browser = await chromium.connect(proxy.playwrightUrl!);
+  const context = await browser.newContext({ baseURL: app });
+  const page = await context.newPage();
+  await page.route('**/json', async (route) => route.fulfill({ response: await route.fetch() }));
+  await page.goto('/');
+  expect(await page.evaluate(LOADS)).toEqual(['on this machine', 'site', 'by a WebSocket']);
+  await expect(page.goto('http://other.localhost:1/')).rejects.toThrow('ERR_PROXY_CONNECTION_FAILED');
+  expect(seen).toEqual([`host-exposed ${host}`, 'request-refused other.localhost:1']);
+  await browser.close();
+});
+
+/** What a page of the site loads: itself, data, and a message of a WebSocket. */
+const LOADS = `Promise.all([
+  document.body.innerText,
+  fetch('/json').then((response) => response.json()).then(({ from }) => from),
+  new Promise((resolve) => {
+    const socket = new WebSocket('ws://' + location.host);
+    socket.onmessage = ({ data }) => resolve(data);
+    socket.onclose = ({ code }) => resolve(code);
+  }),
+])`;
 
 it('closes the connection of a client whose browser ends', async () => {
   await start();

@@ -183,7 +183,10 @@ describe('exec', () => {
 });
 
 describe('exec --playwright', () => {
-  const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
+  const used = useLocalPool({
+    pools: [{ name: 'test', size: 2 }],
+    args: ['--host-resolver-rules=MAP localhost 127.0.0.1:9'],
+  });
 
   it('runs an unmodified suite, a lease for each worker, and prints the links to the recordings in the end', async () => {
     const suite = ['node_modules/@playwright/test/cli.js', 'test', '-c', 'test/fixtures/suites/unmodified'];
@@ -207,17 +210,28 @@ describe('exec --playwright', () => {
     expect(exec.leftovers().filter((name) => !ofRunner.test(name))).toEqual([]);
   });
 
-  it('gives any client its address, also in the arguments, and unsets the variables of an outer exec', async () => {
+  it('gives any client its address, also in the arguments, with hosts of this machine, and unsets the variables of an outer exec', async () => {
+    await using site = await Site.open((_request, response) => response.end('on this machine'));
+    const { href, host } = new URL(site.as('localhost'));
     const script = `
       const { PW_TEST_CONNECT_WS_ENDPOINT: url, BROWSER_POOL_CDP_WS_URL: outer } = process.env;
       require('playwright-core').chromium.connect(process.argv[1]).then(async (browser) => {
-        console.log(JSON.stringify([url === process.argv[1], outer, await (await browser.newPage()).evaluate('1 + 1')]));
+        const page = await browser.newPage();
+        await page.goto('${href}');
+        const text = await page.innerText('body');
+        const refused = await page.goto('http://other.localhost:1').catch(({ message }) => /ERR_\\w+/.exec(message)[0]);
+        console.log(JSON.stringify([url === process.argv[1], outer, text, refused]));
         process.exit(3);
       });`;
     vi.stubEnv('BROWSER_POOL_CDP_WS_URL', 'ws://outer.test');
-    const args = ['exec', 'test', '--playwright', '--', 'node', '-e', script, '{endpoint}'];
-    const { code, stdout } = await startClient(args, used.local).ended;
-    expect({ code, stdout }).toEqual({ code: 3, stdout: '[true,null,2]\n' });
+    const limits = ['--expose-network', host, '--allow-hosts', 'example.test'];
+    const args = ['exec', 'test', '--playwright', ...limits, '--', 'node', '-e', script, '{endpoint}'];
+    const { code, stdout, stderr } = await startClient(args, used.local).ended;
+    expect({ code, stdout }).toEqual({
+      code: 3,
+      stdout: '[true,null,"on this machine","ERR_PROXY_CONNECTION_FAILED"]\n',
+    });
+    expect(stderr).toContain(`The browser reaches ${host} through this machine.`);
     expect(used.local.stats().leased).toBe(0);
   });
 });

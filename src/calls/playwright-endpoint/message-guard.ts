@@ -1,7 +1,7 @@
 import { isRecord, parseJson } from '../../shared/json.js';
 
 /**
- * The types of objects whose methods a client may call. The server side of Playwright runs in this process: it has objects that
+ * The types of objects whose methods a client may call. The server side of Playwright runs on this machine: it has objects that
  * read and write files of this machine, start programs and listen on ports, for a client that runs beside it.
  *
  * `'*'`: all methods, because they act in the browser only. The other types have methods that act on this machine, so that a
@@ -82,7 +82,7 @@ interface GuardOptions {
 }
 
 /**
- * The one filter of the messages between a client of Playwright's protocol and the server side in this process: the client gets
+ * The one filter of the messages between a client of Playwright's protocol and the server side on this machine: the client gets
  * a browser, not this machine.
  *
  * @see The table of attacks in the tests.
@@ -102,7 +102,7 @@ export class MessageGuard {
     this.#options = options;
   }
 
-  /** Reads a message of the client. @throws If it is none: the server would end this process. */
+  /** Reads a message of the client. @throws If it is none: the server would end. */
   fromClient(text: string): Guarded {
     const message = parseJson(text);
     if (!isRecord(message)) throw new Error('The message is no object.');

@@ -1,16 +1,12 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { BrowserType } from 'playwright-core';
 import { isRecord } from '../../shared/json.js';
 
 /** A copy of playwright-core. */
 export interface PlaywrightCopy {
   readonly version: string;
-  readonly load: () => Playwright['chromium'];
-}
-
-interface Playwright {
-  readonly chromium: Pick<BrowserType, 'connectOverCDP'>;
+  /** The file that a program would import. */
+  readonly path: string;
 }
 
 /** Packages that bring a copy of playwright-core, which package managers with strict folders hide from the project. */
@@ -37,7 +33,7 @@ function copyOf(require: NodeJS.Require): PlaywrightCopy | undefined {
     const manifest: unknown = require('playwright-core/package.json');
     const version = isRecord(manifest) ? manifest['version'] : undefined;
     if (typeof version !== 'string') return undefined;
-    return { version, load: () => (require('playwright-core') as Playwright).chromium };
+    return { version, path: require.resolve('playwright-core') };
   } catch {
     return undefined;
   }

@@ -1,19 +1,14 @@
-import { mkdir } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { join as joinPath } from 'node:path';
-import type { Browser, BrowserType } from 'playwright-core';
 import { openForOne } from '../../connect/loopback-endpoint.js';
 import { channelOf, join, type Channel } from '../../connect/relay.js';
 import type { AnySocket } from '../../connect/socket.js';
 import { createTemporaryFolder } from '../../connect/temporary-folder.js';
-import { raceTimeout } from '../../shared/abort.js';
-import { environment } from '../../shared/environment.js';
 import { isOlder } from '../../shared/library-version.js';
-import { oneAtATime } from '../../shared/lazy.js';
 import type { EndpointFault, HowToTranslate, ProxyEndpoint, ProxyRoute } from '../proxy-endpoint.js';
 import { MessageGuard } from './message-guard.js';
 import { findPlaywright, type PlaywrightCopy } from './playwright-copy.js';
 import { ServerSocket } from './server-socket.js';
+import { ServerThread } from './server-thread.js';
 
 /** The first version with `browser.bind`. */
 const OLDEST = '1.59.0';
@@ -58,7 +53,7 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
   }
 
   open(browser: AnySocket, how: HowToTranslate): Promise<ProxyRoute> {
-    return openRoute(this.#copy!.load(), browser, how);
+    return openRoute(this.#copy!.path, browser, how);
   }
 }
 
@@ -84,31 +79,27 @@ function minorOf(version: string): string {
   return version.split('.').slice(0, 2).join('.');
 }
 
-/** Time in ms to close the contexts of a client. The end of the lease closes what is left. */
-const CLOSE_TIMEOUT = 2000;
-
 /** Connects Playwright to a browser, and a client's messages to that Playwright. */
 async function openRoute(
-  chromium: Pick<BrowserType, 'connectOverCDP'>,
+  playwright: string,
   socket: AnySocket,
   { isNamed, allowed, signal }: HowToTranslate,
 ): Promise<ProxyRoute> {
-  const [url, artifacts] = await Promise.all([lend(socket), createTemporaryFolder(socket)]);
-  const browser = await chromium.connectOverCDP(url, { timeout: 0, artifactsDir: artifacts.path });
-  const close = async () => raceTimeout(CLOSE_TIMEOUT, () => browser.close()).catch(() => {});
+  const [browserUrl, { path: folder }] = await Promise.all([lend(socket), createTemporaryFolder(socket)]);
+  const thread = await ServerThread.start({ playwright, browserUrl, folder, signal });
   try {
-    const far = await ServerSocket.open(await bind(browser, artifacts.path), signal);
+    const far = await ServerSocket.open(thread.url, signal);
     const guard = new MessageGuard({ hidesOwnContext: !isNamed, allowed });
     return {
       far,
       channel: channelTo(far, guard),
       close: async () => {
         far.cut();
-        await close();
+        await thread.close();
       },
     };
   } catch (error) {
-    await close();
+    await thread.close();
     throw error;
   }
 }
@@ -140,21 +131,3 @@ async function lend(socket: AnySocket): Promise<string> {
   void socket.detached.then(close);
   return url;
 }
-
-/**
- * Opens the address at which a browser's Playwright serves its own protocol.
- *
- * Playwright writes this address, with its secret, into a folder that other users of this machine may read, unless a variable names
- * another folder.
- */
-const bind = oneAtATime(async (browser: Browser, folder: string): Promise<string> => {
-  const registry = joinPath(folder, 'registry');
-  await mkdir(registry, { mode: 0o700 });
-  const restore = environment.set({ PWTEST_SERVER_REGISTRY: registry, PLAYWRIGHT_SERVER_REGISTRY: registry });
-  try {
-    const { endpoint } = await browser.bind('pooled-browser', { host: '127.0.0.1', port: 0 });
-    return endpoint;
-  } finally {
-    restore();
-  }
-});

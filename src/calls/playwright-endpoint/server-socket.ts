@@ -6,7 +6,7 @@ import type { FarEnd } from '../proxy-endpoint.js';
 /** Maximum size of a message in bytes, as of a message of a browser. */
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
-/** The connection to the server side of Playwright in this process. */
+/** The connection to the server side of Playwright. */
 export class ServerSocket implements FarEnd {
   readonly detached: Promise<void>;
   /** Receives each message. */
