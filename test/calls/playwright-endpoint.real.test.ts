@@ -159,8 +159,8 @@ it('reaches exposed hosts through this machine, also by WebSockets and next to a
   await page.route('**/json', async (route) => route.fulfill({ response: await route.fetch() }));
   await page.goto('/');
   expect(await page.evaluate(LOADS)).toEqual(['on this machine', 'site', 'by a WebSocket']);
-  await expect(page.goto('http://other.localhost:1/')).rejects.toThrow('ERR_PROXY_CONNECTION_FAILED');
-  expect(seen).toEqual([`host-exposed ${host}`, 'request-refused other.localhost:1']);
+  await expect(page.goto('http://other.localhost:8080/')).rejects.toThrow('ERR_PROXY_CONNECTION_FAILED');
+  await expect.poll(() => seen).toEqual([`host-exposed ${host}`, 'request-refused other.localhost:8080']);
   await browser.close();
 });
 

@@ -219,7 +219,7 @@ describe('exec --playwright', () => {
         const page = await browser.newPage();
         await page.goto('${href}');
         const text = await page.innerText('body');
-        const refused = await page.goto('http://other.localhost:1').catch(({ message }) => /ERR_\\w+/.exec(message)[0]);
+        const refused = await page.goto('http://other.localhost:8080').catch(({ message }) => /ERR_\\w+/.exec(message)[0]);
         console.log(JSON.stringify([url === process.argv[1], outer, text, refused]));
         process.exit(3);
       });`;

@@ -5,8 +5,8 @@ import { isRecord } from '../../shared/json.js';
 /** A copy of playwright-core. */
 export interface PlaywrightCopy {
   readonly version: string;
-  /** The file that a program would import. */
-  readonly path: string;
+  /** Returns the file that a program would import. */
+  readonly resolve: () => string;
 }
 
 /** Packages that bring a copy of playwright-core, which package managers with strict folders hide from the project. */
@@ -33,7 +33,7 @@ function copyOf(require: NodeJS.Require): PlaywrightCopy | undefined {
     const manifest: unknown = require('playwright-core/package.json');
     const version = isRecord(manifest) ? manifest['version'] : undefined;
     if (typeof version !== 'string') return undefined;
-    return { version, path: require.resolve('playwright-core') };
+    return { version, resolve: () => require.resolve('playwright-core') };
   } catch {
     return undefined;
   }

@@ -53,7 +53,7 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
   }
 
   open(browser: AnySocket, how: HowToTranslate): Promise<ProxyRoute> {
-    return openRoute(this.#copy!.path, browser, how);
+    return openRoute(this.#copy!.resolve(), browser, how);
   }
 }
 
