@@ -137,7 +137,7 @@ leases a browser when it starts, and the browser is cleaned up when the worker e
 gets PW_TEST_CONNECT_WS_ENDPOINT, which other Playwright clients can pass to chromium.connect();
 {endpoint} in its arguments is the same address. It needs playwright-core 1.59 or newer in the
 current folder. The links of the recordings are printed at the end. Projects of Firefox or WebKit
-are refused there.
+are refused there: run those of Chromium with --project=NAME.
 ${ABOUT_TOKEN}
 
 The first signal is passed on to the command; a second one kills it. The browser is released however

@@ -38,7 +38,7 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
     if (browserName !== 'chromium')
       return {
         status: 400,
-        reason: `A pool leases Chromium, and the client asks for ${printed(browserName)}. Launch that browser instead, or remove its project.`,
+        reason: `A pool leases Chromium, and the client asks for ${printed(browserName)}. Launch that browser instead, or run only projects of Chromium: npx playwright test --project=NAME`,
       };
     if (asked('x-playwright-proxy') !== undefined) return { status: 400, reason: NO_EXPOSE };
     const [, client] = /^Playwright\/(\d+\.\d+[\w.-]*)/.exec(request.headers['user-agent'] ?? '') ?? [];
