@@ -281,6 +281,10 @@ class RawClient {
     });
   }
 
+  get lastId(): number {
+    return this.#id;
+  }
+
   guid(type: string): string {
     return this.#objects.findLast((one) => one.type === type)?.guid ?? `no ${type}`;
   }
@@ -428,6 +432,13 @@ describe('a client of the protocol has no path to this machine:', () => {
 
   it('messages that would end this process', async () => {
     await start();
+    const raw = await RawClient.open();
+    await raw.newPage();
+    const waiting = raw.call('Frame', 'waitForTimeout', { waitTimeout: 60_000 });
+    const abort = { method: '__abort__', params: { id: raw.lastId, reason: { toString: 1 } } };
+    for (let i = 0; i < 2; i++) raw.socket.send(JSON.stringify({ guid: raw.guid('Frame'), ...abort }));
+    expect((await waiting).error?.error.message).toBe('The operation was aborted');
+    raw.socket.close();
     const texts = [
       'null',
       '[]',

@@ -150,7 +150,7 @@ export class MessageGuard {
     const allowed = Object.hasOwn(METHODS, type) ? METHODS[type]! : [];
     const isAllowed = allowed === '*' ? !method.startsWith('_') : allowed.includes(method);
     if (!isAllowed && !(OF_ALL.includes(method) && allowed.length > 0)) return refusal(`${type}.${method}`);
-    const cleaned = withoutOwnFolders(method, params);
+    const cleaned = method === '__abort__' ? readAbort(params) : withoutOwnFolders(method, params);
     const path = pathIn(type, method, cleaned);
     if (path !== undefined) return refusal(`${type}.${method} with ${path}`);
     return this.#options.allowed ? this.#limit(method, cleaned, this.#options.allowed) : cleaned;
@@ -244,6 +244,11 @@ function refusal(what: string): string {
 
 function answerTo(id: unknown, response: object): Guarded {
   return { answer: JSON.stringify({ id, ...response }) };
+}
+
+/** The only parameters that the server does not check: it throws, where nobody catches it, for a reason that is no text. */
+function readAbort({ id, reason }: Params): Params {
+  return { id, ...(typeof reason === 'string' && { reason }) };
 }
 
 /** A client sends these paths of its own machine, too, and receives the files from the server in any case. */
