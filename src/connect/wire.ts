@@ -18,5 +18,7 @@ export interface CdpCarrier {
 /** Reads a part of a message, without decoding what is not ASCII. */
 export function partOf(data: string | Frame, from: number, to?: number): string {
   if (typeof data === 'string') return data.slice(from, to);
-  return data instanceof Uint8Array ? Buffer.from(data.subarray(from, to)).toString('latin1') : '';
+  if (!(data instanceof Uint8Array)) return '';
+  const { buffer, byteOffset, byteLength } = data.subarray(from, to);
+  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 }
