@@ -15,7 +15,8 @@ interface GatedRequest<T> {
 
 /**
  * Limits the requests to a service during an outage: one caller at a time sends a request, after a pause that grows with
- * each failure, and all others wait for its outcome. Retries of each caller on its own would prolong the outage.
+ * each failure, and all others wait for its outcome. Retries of each caller on its own would prolong the outage. Each request comes
+ * from the next caller, because the last one may itself be what fails; a `Pacer` lets the caller that has waited longest go on.
  */
 export class CircuitBreaker {
   /** Failures in a row, over all callers. */
