@@ -211,8 +211,8 @@ const NAMES = Object.keys({
 function pooledBrowser<Handles, Session extends object>(
   lease: PooledLease<Handles, Session>,
 ): PooledBrowser<Handles, Session> {
-  const { link, features, browser: held } = lease;
-  const { session, signal, grant } = lease.context;
+  const { link, features } = lease;
+  const { session, signal, grant, pool } = lease.context;
   const release = () => lease.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
   const browser = {
     session,
@@ -224,8 +224,8 @@ function pooledBrowser<Handles, Session extends object>(
     detach: async () => {
       // The limit ends with its connection.
       if (features.allowedHosts.isLimited) throw new InvalidOptionError('detach', NO_LIMIT);
-      const { idOrName: pool, baseUrl } = held.pool;
-      return new DetachedLease({ pool, baseUrl, ...(await lease.detach()) });
+      const { idOrName, baseUrl } = pool;
+      return new DetachedLease({ pool: idOrName, baseUrl, ...(await lease.detach()) });
     },
     release,
     [Symbol.asyncDispose]: async () => void (await release()),

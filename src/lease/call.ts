@@ -77,7 +77,12 @@ export class Call {
     const began = clock.now();
     const trace = { pool: this.pool.idOrName, run: this.#run, ...this.browser, ...task };
     try {
-      return await traceStage(stage, trace, work);
+      return await traceStage(stage, trace, async () => {
+        const value = await work();
+        // `acquire` has leased the browser.
+        Object.assign(trace, this.browser);
+        return value;
+      });
     } finally {
       this.#stages[stage] = Math.round((this.#stages[stage] ?? 0) + clock.now() - began);
     }

@@ -1,6 +1,5 @@
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { Grant } from '../services/browser-service.js';
-import type { StageTrace } from '../shared/telemetry.js';
 import type { AnyStep } from './events.js';
 import type { CallSettings } from './options.js';
 
@@ -18,11 +17,7 @@ export interface CallContext<Step extends AnyStep = AnyStep> {
   /** Adds an error to `cleanupErrors`, which never fail the call. */
   readonly addError: (error: Error) => void;
   /** Adds the time of the work to a stage, also if it fails, and traces it. */
-  readonly time: <T>(
-    stage: string,
-    work: (trace: StageTrace) => Promise<T>,
-    task?: { readonly index: number },
-  ) => Promise<T>;
+  readonly time: <T>(stage: string, work: () => Promise<T>, task?: { readonly index: number }) => Promise<T>;
   /** Calls a function after a time in ms in which the callback may run. The returned function prevents that. */
   readonly startTimeout: (milliseconds: number, call: () => void) => () => void;
   /**
@@ -37,6 +32,7 @@ export interface LeaseContext<
   Step extends AnyStep = AnyStep,
   Session extends object = object,
 > extends CallContext<Step> {
+  readonly pool: BrowserPool<Session>;
   readonly grant: Grant<Session>;
   readonly session: Session;
   readonly sessionId: string;

@@ -1,7 +1,6 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import { inTime } from '../connect/in-time.js';
 import { loadConnect } from '../connect/load-connect.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
 import { heldSessionsOf, type HeldSession } from '../pool/held-sessions.js';
 import { leasesAgain } from '../services/browser-service.js';
@@ -61,10 +60,6 @@ export class HeldBrowser<Session extends object> {
     };
   }
 
-  get pool(): BrowserPool<Session> {
-    return this.#acquired.pool;
-  }
-
   /**
    * What ends the session: a release request; the end of its connection, which is the lease; or nothing. Then the browser stays
    * open, and the next lease uses it, too.
@@ -86,7 +81,7 @@ export class HeldBrowser<Session extends object> {
     if (!how) return;
     const { settings, signal, grant, time } = this.#lease;
     const { cleanSession } = await loadConnect();
-    const { trust } = clientOf(this.pool);
+    const { trust } = clientOf(this.context.pool);
     await time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
     uncleanBrowsers.delete(this.#address);
   }
@@ -135,14 +130,14 @@ export class HeldBrowser<Session extends object> {
   /** Releases the browser, once. Never rejects: a browser that could not be released is reported. */
   release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
     const releasing = this.#send(choice, isDetached);
-    clientOf(this.pool).background.track(releasing);
+    clientOf(this.context.pool).background.track(releasing);
     return releasing;
   }
 
   async #send(choice: ReleaseChoice, isDetached: boolean): Promise<Released> {
     const { sessionId, settings, emit, time, addError } = this.#lease;
-    const { idOrName: pool } = this.pool;
-    const queue = clientOf(this.pool).queueOf(pool);
+    const { idOrName: pool } = this.context.pool;
+    const queue = clientOf(this.context.pool).queueOf(pool);
     const { leave } = this.#acquired;
     this.#onReleasing();
     if (choice === 'leave') {
@@ -185,7 +180,7 @@ export class HeldBrowser<Session extends object> {
 
   /** Each session of some services has one lease: nothing of them is reused. */
   get #isLeasedAgain(): boolean {
-    return leasesAgain(clientOf(this.pool).service) || this.endsWith === 'nothing';
+    return leasesAgain(clientOf(this.context.pool).service) || this.endsWith === 'nothing';
   }
 
   /** The logins of a profile would be lost with the data of its context. */

@@ -135,10 +135,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     const call: CallContext<LeaseStep<Session>> = this.#call.context;
     for (let [attempt, failures] = [1, 0]; ; attempt++) {
       this.#call.browser = { attempt };
-      await call.time('acquire', async (trace) => {
-        this.#hold(await acquisition.acquire());
-        trace.sessionId = this.context.sessionId;
-      });
+      await call.time('acquire', async () => this.#hold(await acquisition.acquire()));
       const { session, sessionId } = this.context;
       call.emit({ type: 'acquired', session, sessionId, attempt });
       const { browser } = this;
@@ -242,7 +239,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   end(outcome: LeaseEnd): Promise<LeaseSummary<Session> & SummaryOf<Features>> {
     if (!this.#ended) {
       this.#ended = this.#end(outcome);
-      clientOf(this.browser.pool).background.track(this.#ended);
+      clientOf(this.context.pool).background.track(this.#ended);
     }
     return this.#ended;
   }

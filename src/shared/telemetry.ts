@@ -55,22 +55,14 @@ export interface StageTrace {
   error?: unknown;
 }
 
-/**
- * Does the work of a stage and publishes its progress. Without a subscriber, the cost is one check.
- *
- * @param work May add facts to the trace.
- */
-export async function traceStage<T>(
-  stage: string,
-  trace: StageTrace,
-  work: (trace: StageTrace) => Promise<T>,
-): Promise<T> {
+/** Does the work of a stage and publishes its progress. Without a subscriber, the cost is one check. */
+export async function traceStage<T>(stage: string, trace: StageTrace, work: () => Promise<T>): Promise<T> {
   const channel = diagnostics().tracingChannel<unknown, StageTrace>(`pooled-browser:${stage}`);
-  if (!channel.hasSubscribers) return work(trace);
+  if (!channel.hasSubscribers) return work();
   // Not returned from the traced function: Node would publish the value, which may be internal or the caller's.
   let value!: T;
   await channel.tracePromise(async () => {
-    value = await work(trace);
+    value = await work();
   }, trace);
   return value;
 }
