@@ -124,10 +124,25 @@ describe.each(['cdp', 'bidi'] as const)('Puppeteer over %s', (protocol) => {
   });
 });
 
-it.each([
+const LIBRARIES = [
   ['Playwright', playwright.withPooledBrowser as unknown as typeof puppeteer.withPooledBrowser],
   ['Puppeteer', puppeteer.withPooledBrowser],
-])(
+] as const;
+
+it('the pages load through the proxy of the context', async () => {
+  const hostSeen = async ({ page }: { page: AnyPage }) => {
+    await page.goto('http://shop.test/');
+    return page.evaluate('JSON.parse(document.body.innerText).host');
+  };
+  const server = site.url;
+  const runs = [
+    await playwright.withPooledBrowser(used.pool, hostSeen, { contextOptions: { proxy: { server } } }),
+    await puppeteer.withPooledBrowser(used.pool, hostSeen, { contextOptions: { proxyServer: server } }),
+  ];
+  expect(runs.map(({ value }) => value)).toEqual(['shop.test', 'shop.test']);
+});
+
+it.each(LIBRARIES)(
   '%s: a value that only the browser can refuse is an InvalidOptionError, after one lease',
   async (_, run) => {
     const before = used.local.stats().granted;
