@@ -1,5 +1,13 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -17,6 +25,7 @@ let events: ProxyEvent[];
 /** A folder of this machine with a file that no client may read. */
 let bait: string;
 const SECRET = 'canary-content-of-a-file';
+const LARGE = 51 * 1024 * 1024;
 
 const start = async (options: ProxyOptions = {}) => {
   proxy = await serveProxy(used.pool, { onClient: (event) => events.push(event), ...options });
@@ -53,6 +62,11 @@ it("gives a client of Playwright's protocol a browser without contexts, files fr
   expect(await page.evaluate(() => [navigator.language, prompt('really?')])).toEqual(['de-DE', 'yes']);
   await page.setInputFiles('input', join(bait, 'secret.txt'));
   expect(await page.evaluate('document.querySelector("input").files[0].text()')).toBe(SECRET);
+  // Playwright itself sends at most 50 MB to a browser on another machine.
+  writeFileSync(join(folder, 'large'), '');
+  truncateSync(join(folder, 'large'), LARGE);
+  await page.setInputFiles('input', join(folder, 'large'));
+  expect(await page.evaluate('document.querySelector("input").files[0].size')).toBe(LARGE);
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('a')]);
   await download.saveAs(join(folder, 'a.txt'));
   expect(readFileSync(join(folder, 'a.txt'), 'utf8')).toContain('type=file');

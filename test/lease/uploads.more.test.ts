@@ -1,7 +1,9 @@
 import { truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serveProxy } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { namespaceRefusal, startInNamespace, type FarBrowser } from '../support/far-browser.js';
@@ -79,6 +81,21 @@ describe.skipIf(refusal !== undefined)('to a browser on another machine', () => 
     ]);
     expect(run).toMatchObject({ cleanupErrors: [], released: 'reused' });
     expect(far.uploads().map(({ size }) => size)).toEqual([0, 0]);
+  });
+
+  it("a client of Playwright's protocol sends files of any size, and nothing of them stays there", async () => {
+    await using proxy = await serveProxy(far.pool);
+    const browser = await chromium.connect(proxy.playwrightUrl!);
+    const page = await browser.newPage();
+    await page.goto(site.url);
+    await page.locator('input').setInputFiles([small, large]);
+    expect(await page.evaluate(UPLOAD)).toEqual([
+      ['häl lo.pdf', sumOf(CONTENT)],
+      ['large.bin', `${LARGE} 0`],
+    ]);
+    await browser.close();
+    await proxy.close();
+    expect(far.uploads().every(({ size }) => size === 0)).toBe(true);
   });
 
   it.each(['cdp', 'bidi'] as const)('Puppeteer over %s sends files', async (protocol) => {

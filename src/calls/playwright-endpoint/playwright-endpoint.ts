@@ -86,7 +86,8 @@ async function openRoute(
   { isNamed, allowed, signal }: HowToTranslate,
 ): Promise<ProxyRoute> {
   const [browserUrl, { path: folder }] = await Promise.all([lend(socket), createTemporaryFolder(socket)]);
-  const thread = await ServerThread.start({ playwright, browserUrl, folder, signal });
+  const how = { playwright, browserUrl, folder, copiesUploads: !isNamed, signal };
+  const thread = await ServerThread.start(how);
   try {
     const far = await ServerSocket.open(thread.url, signal);
     const guard = new MessageGuard({ hidesOwnContext: !isNamed, allowed });

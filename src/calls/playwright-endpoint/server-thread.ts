@@ -14,10 +14,10 @@ const CLOSE_TIMEOUT = 2000;
  */
 const PROGRAM = `
 const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
-const { playwright, browserUrl, artifactsDir } = workerData;
+const { playwright, browserUrl, ...options } = workerData;
 const { chromium } = process.getBuiltinModule('node:module').createRequire(playwright)(playwright);
 const serve = async () => {
-  const browser = await chromium.connectOverCDP(browserUrl, { timeout: 0, artifactsDir });
+  const browser = await chromium.connectOverCDP(browserUrl, { timeout: 0, ...options });
   parentPort.once('message', () => browser.close().finally(() => process.exit()));
   // If nobody waits for this thread any longer. The client is still to receive that its browser has ended.
   browser.once('disconnected', () => setTimeout(() => process.exit(), 1000));
@@ -34,6 +34,8 @@ interface HowToServe {
   readonly browserUrl: string;
   /** A folder that only this user can read. */
   readonly folder: string;
+  /** Whether the connection to the browser copies the files of an upload to its machine. */
+  readonly copiesUploads: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -47,13 +49,15 @@ export class ServerThread {
   readonly #worker: Worker;
   readonly #ended: Promise<unknown>;
 
-  static async start({ playwright, browserUrl, folder, signal }: HowToServe): Promise<ServerThread> {
+  static async start(how: HowToServe): Promise<ServerThread> {
+    const { playwright, browserUrl, folder, copiesUploads, signal } = how;
     // Playwright writes the URL into this folder. By default, other users of this machine may read it.
     const registry = join(folder, 'registry');
     await mkdir(registry, { mode: 0o700 });
     const worker = new Worker(PROGRAM, {
       eval: true,
-      workerData: { playwright, browserUrl, artifactsDir: folder },
+      // With isLocal, uploads are files of this machine, of any size. Otherwise they are arguments of a command, up to 50 MB.
+      workerData: { playwright, browserUrl, artifactsDir: folder, isLocal: copiesUploads },
       env: {
         ...environment.forProgram(),
         PWTEST_SERVER_REGISTRY: registry,
