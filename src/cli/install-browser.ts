@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import { environment } from '../shared/environment.js';
 import { helperCommand } from '../shared/runtime.js';
 import { BrowserNotFoundError } from '../shared/lease-errors.js';
-import { findBrowser } from '../local/browser/find-browser.js';
+import { findBrowser, PLACES } from '../local/browser/find-browser.js';
 import { findXvfb, lacksDisplay } from '../local/browser/virtual-display.js';
+import type { LocalBrowserKind } from '../pool/pool-options.js';
 import { CliError } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { printable } from '../shared/redact.js';
@@ -15,17 +16,23 @@ import { printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   command
-    .description('Finds an installed Chrome or Chromium, or installs one, and prints its path.')
+    .description('Finds an installed browser, or installs one, and prints its path.')
+    .addArgument(
+      new Argument('[browser]', 'which browser').choices(['chromium', 'firefox']).default('chromium'),
+    )
     .option('--headful', 'also install Xvfb where browsers can open no windows')
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
-    .action(async (options: InstallOptions) => installBrowser(options, signal));
+    .action(async (browser: LocalBrowserKind, options: InstallOptions) =>
+      installBrowser(browser, options, signal),
+    );
 }
 
 const HELP = `
 Without a browser, this command runs:
   as root on Debian    apt-get update, apt-get install -y --no-install-recommends chromium
-  elsewhere            the installer of the package playwright-core
+                       (or firefox-esr)
+  elsewhere            for chromium, the installer of the package playwright-core
 With --headful, without a display and Xvfb, as root on Debian and Ubuntu:
                        apt-get update, apt-get install -y --no-install-recommends xvfb
 It prints each command before it runs it, and never calls sudo.
@@ -33,6 +40,7 @@ It prints each command before it runs it, and never calls sudo.
 Examples:
   $ pooled-browser install-browser
   $ pooled-browser install-browser --headful
+  $ pooled-browser install-browser firefox
   $ pooled-browser install-browser --json | jq -r .executablePath`;
 
 interface InstallOptions {
@@ -41,51 +49,67 @@ interface InstallOptions {
 }
 
 /** Prints the path of a browser on stdout, after installing one if necessary. Progress goes to stderr. */
-async function installBrowser({ headful, json }: InstallOptions, signal: AbortSignal): Promise<void> {
-  const present = await tryFindBrowser();
-  const executablePath = present ?? (await install(signal));
+async function installBrowser(
+  browser: LocalBrowserKind,
+  { headful, json }: InstallOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const present = await tryFindBrowser(browser);
+  const executablePath = present ?? (await install(browser, signal));
   const installed = present === undefined;
   const windows = headful ? { opensWindows: await ensureDisplay(signal) } : {};
   if (json) printJson({ executablePath, installed, ...windows });
   else process.stdout.write(`Browser: ${printable(executablePath)}${installed ? ' (installed now)' : ''}\n`);
 }
 
-async function tryFindBrowser(): Promise<string | undefined> {
+async function tryFindBrowser(browser: LocalBrowserKind): Promise<string | undefined> {
   try {
-    return await findBrowser();
+    return await findBrowser({ browser });
   } catch (error) {
     if (!(error instanceof BrowserNotFoundError)) throw error;
-    const path = environment.chromePath();
+    const { variable } = PLACES[browser];
+    const path = environment.browserPath(variable);
     if (path === undefined) return undefined;
-    throw new CliError(`CHROME_PATH is ${path}, which is not an executable file. Correct or unset it.`);
+    throw new CliError(`${variable} is ${path}, which is not an executable file. Correct or unset it.`);
   }
 }
 
-async function install(signal: AbortSignal): Promise<string> {
-  const commands = commandsForBrowser(readMachine());
-  process.stderr.write('No Chrome or Chromium was found.\n');
-  if (commands.length === 0) throw new CliError(ADVICE);
+async function install(browser: LocalBrowserKind, signal: AbortSignal): Promise<string> {
+  const commands = commandsForBrowser(readMachine(), browser);
+  const advice = ADVICE[browser];
+  process.stderr.write(`No ${PLACES[browser].name} was found.\n`);
+  if (commands.length === 0) throw new CliError(advice);
   try {
     await runAll(commands, signal);
-    const executablePath = await findBrowser();
+    const executablePath = await findBrowser({ browser });
     // A downloaded browser may lack system libraries. On Windows, --version would open a window.
     if (process.platform !== 'win32') await runAll([[executablePath, '--version']], signal);
     return executablePath;
   } catch (cause) {
     signal.throwIfAborted();
-    throw new CliError(`${(cause as Error).message}\n${ADVICE}`, undefined, { cause });
+    throw new CliError(`${(cause as Error).message}\n${advice}`, undefined, { cause });
   }
 }
 
 const APT_INSTALL = 'apt-get install -y --no-install-recommends';
 
-const ADVICE = [
-  'To get a browser, do one of these:',
-  `- On Debian: sudo apt-get update && sudo ${APT_INSTALL} chromium`,
-  '- Elsewhere: npm install playwright-core, then run this command again.',
-  '  On Ubuntu, Chromium may need: sudo npx playwright-core install-deps chromium',
-  '- Install Chrome or Chromium in any other way. If it is not found, set CHROME_PATH to its path.',
-].join('\n');
+const ADVICE: Readonly<Record<LocalBrowserKind, string>> = {
+  chromium: [
+    'To get a browser, do one of these:',
+    `- On Debian: sudo apt-get update && sudo ${APT_INSTALL} chromium`,
+    '- Elsewhere: npm install playwright-core, then run this command again.',
+    '  On Ubuntu, Chromium may need: sudo npx playwright-core install-deps chromium',
+    '- Install Chrome or Chromium in any other way. If it is not found, set CHROME_PATH to its path.',
+  ].join('\n'),
+  firefox: [
+    'To get Firefox, do one of these:',
+    `- On Debian: sudo apt-get update && sudo ${APT_INSTALL} firefox-esr`,
+    '- Install Firefox in any other way. If it is not found, set FIREFOX_PATH to its path.',
+  ].join('\n'),
+};
+
+/** The packages of Debian. */
+const PACKAGES: Readonly<Record<LocalBrowserKind, string>> = { chromium: 'chromium', firefox: 'firefox-esr' };
 
 /** Facts that decide how a browser is installed. */
 export interface Machine {
@@ -96,9 +120,13 @@ export interface Machine {
 }
 
 /** Returns the commands that install a browser: the package of Debian, or else the installer of Playwright. */
-export function commandsForBrowser({ system, isRoot, playwrightInstaller }: Machine): string[][] {
-  if (system === 'debian' && isRoot) return installPackage('chromium');
-  if (playwrightInstaller === undefined) return [];
+export function commandsForBrowser(
+  { system, isRoot, playwrightInstaller }: Machine,
+  browser: LocalBrowserKind = 'chromium',
+): string[][] {
+  if (system === 'debian' && isRoot) return installPackage(PACKAGES[browser]);
+  // Playwright's Firefox has no WebDriver BiDi that others can use.
+  if (playwrightInstaller === undefined || browser === 'firefox') return [];
   // Ubuntu's package chromium only installs a snap, which does not run in containers.
   const withLibraries = isRoot && system === 'ubuntu' ? ['--with-deps'] : [];
   const { command, args } = helperCommand(

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { environment } from '../shared/environment.js';
 import { PROTOCOL_NAMES, type DestroyReason } from '../local/events.js';
 import type { LocalPoolEvent, LocalPoolOptions } from '../local/options.js';
 import type { LocalPool } from '../local/start-local-pool.js';
+import type { LocalBrowserKind } from '../pool/pool-options.js';
 import type { RecordingEnd } from '../recorder/recording-end.js';
 import type { Interruption } from './interruption.js';
 import { numberAboveZero, wholeNumberArgument } from './options.js';
@@ -12,7 +13,7 @@ import { counted, paintFor, printJson, type Format, type Paint } from './termina
 
 export function define(command: Command, { signal }: Interruption): void {
   command
-    .description('Serves the API of the pool service on 127.0.0.1, with Chromium on this machine.')
+    .description('Serves the API of the pool service on 127.0.0.1, with browsers on this machine.')
     .option('--port <port>', 'TCP port; 0 for any free port', wholeNumberArgument(0, 65_535), 0)
     .option('--pool <name[=size]>', 'a pool; can be repeated (default: "default")', addPool)
     .option(
@@ -31,7 +32,12 @@ export function define(command: Command, { signal }: Interruption): void {
       'cause faults on purpose; the same seed causes the same faults',
       wholeNumberArgument(0, 0xff_ff_ff_ff),
     )
-    .option('--executable-path <path>', 'path of the Chrome or Chromium to run')
+    .addOption(
+      new Option('--browser <name>', 'which browser; firefox: WebDriver BiDi only, no recordings')
+        .choices(['chromium', 'firefox'])
+        .default('chromium'),
+    )
+    .option('--executable-path <path>', 'path of the browser to run')
     .option('--json', 'print JSON, one line per event')
     .addHelpText('after', HELP)
     .action(async (options: ServeOptions) => serve(options, signal));
@@ -61,6 +67,7 @@ interface ServeOptions {
   startUrl?: string;
   recordings?: string;
   chaos?: number;
+  browser: LocalBrowserKind;
   executablePath?: string;
   json?: true;
 }
@@ -101,24 +108,26 @@ async function serve(options: ServeOptions, signal: AbortSignal): Promise<void> 
   const { baseUrl, token, dashboardUrl }: LocalPool & { dashboardUrl?: string } = pool;
   const pools = pool.pools.map((name, index) => ({ name, size: poolOptions.pools[index]!.size }));
   // The token of the environment may be the token of a real service: it is not printed.
-  print({ type: 'serving', baseUrl, dashboardUrl, pools, ...(ownToken === undefined && { token }) });
+  const { browser } = options;
+  print({ type: 'serving', browser, baseUrl, dashboardUrl, pools, ...(ownToken === undefined && { token }) });
   early.forEach(print);
   isOpen = true;
   if (!signal.aborted) await once(signal, 'abort');
   process.stderr.write('Stopping.\n');
 }
 
-function toPoolOptions({ pool, port, executablePath, size, headful, ...options }: ServeOptions) {
+function toPoolOptions({ pool, port, browser, executablePath, size, headful, ...options }: ServeOptions) {
   const { timeoutSeconds, startUrl, viewport, recordings: folder, chaos: seed } = options;
   const settings = { headless: !headful, timeoutSeconds, startUrl, viewport };
   const pools = (pool ?? [{ name: 'default' }]).map((named) => ({ size, ...named, ...settings }));
   const chaos = seed === undefined ? undefined : { seed };
-  return { port, executablePath, pools, recording: { folder }, chaos } satisfies LocalPoolOptions;
+  return { port, browser, executablePath, pools, recording: { folder }, chaos } satisfies LocalPoolOptions;
 }
 
 /** The first event of `serve`: what a client needs to use the pools. */
 interface ServingEvent {
   type: 'serving';
+  browser: LocalBrowserKind;
   baseUrl: string;
   /** Missing when the environment sets the token. */
   token?: string;
@@ -138,7 +147,8 @@ function createPrinter(paint: Paint): (event: ServingEvent | LocalPoolEvent) => 
 
 const WITHOUT_BIDI = `CDP only: WebDriver BiDi needs a package. Install it: npm install ${BIDI_LIBRARY}`;
 
-function instructions({ baseUrl, token, pools, dashboardUrl }: ServingEvent, paint: Paint): string {
+function instructions({ browser, baseUrl, token, pools, dashboardUrl }: ServingEvent, paint: Paint): string {
+  const isFirefox = browser === 'firefox';
   const list = pools.map(({ name, size }) => `${name} (${counted(size, 'browser')})`);
   const known = paint('dim', '# BROWSER_POOL_ACCESS_TOKEN: use the value from this environment.');
   return [
@@ -151,10 +161,10 @@ function instructions({ baseUrl, token, pools, dashboardUrl }: ServingEvent, pai
     '',
     'In your code:',
     '',
-    `  withPooledBrowser('${pools[0]!.name}', async ({ page }) => { … })`,
+    `  withPooledBrowser('${pools[0]!.name}', async ({ page }) => { … }${isFirefox ? ", { protocol: 'bidi' }" : ''})`,
     '',
     ...(dashboardUrl === undefined ? [] : ['To watch the browsers, open:', '', `  ${dashboardUrl}`, '']),
-    ...(isInstalled(BIDI_LIBRARY) ? [] : [paint('yellow', WITHOUT_BIDI), '']),
+    ...(isFirefox || isInstalled(BIDI_LIBRARY) ? [] : [paint('yellow', WITHOUT_BIDI), '']),
     'Press Ctrl-C to stop.',
   ].join('\n');
 }

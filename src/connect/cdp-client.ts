@@ -37,7 +37,7 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** A minimal client of the Chrome DevTools Protocol, for what needs no automation library. */
+/** A minimal client of the Chrome DevTools Protocol and of WebDriver BiDi, for what needs no automation library. */
 export class CdpClient {
   readonly #carrier: CdpCarrier;
   readonly #listeners: EventListeners;
@@ -161,6 +161,8 @@ function* partsOf(head: string, body: Buffer[], tail: string): Iterable<Buffer> 
 }
 
 function messageOf(error: unknown): string {
+  // The error code of WebDriver BiDi.
+  if (typeof error === 'string') return `The command failed: ${excerpt(error, 1000)}.`;
   const { message } = (error ?? {}) as { message?: unknown };
   return typeof message === 'string' ? excerpt(message, 1000) : 'The command failed.';
 }

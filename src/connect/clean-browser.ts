@@ -122,7 +122,7 @@ async function clearData(cdp: CdpClient, sessionId: string): Promise<void> {
 }
 
 /** Repeats a check until it succeeds. */
-async function until(failure: string, check: () => Promise<boolean>): Promise<void> {
+export async function until(failure: string, check: () => Promise<boolean>): Promise<void> {
   const began = clock.now();
   while (!(await check())) {
     if (clock.now() - began > END_TIMEOUT) throw new Error(failure);

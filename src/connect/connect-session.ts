@@ -6,7 +6,9 @@ import { ConnectError } from '../shared/lease-errors.js';
 import { shortened } from '../shared/redact.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
+import { CdpClient } from './cdp-client.js';
 import { cleanBrowser } from './clean-browser.js';
+import { BidiWatch, cleanOverBidi, hasCdp } from './clean-over-bidi.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
 import { DownloadWatch, type PlanOfDownloads } from './downloads.js';
 import { MessageFilter, type MessageRules } from './message-filter.js';
@@ -41,6 +43,8 @@ export interface ConnectPlan {
   readonly onMisfit?: (name: string) => void;
   /** Called when a page of the browser's own context is opened or navigated. */
   readonly onOwnContextUsed: () => void;
+  /** Returns whether a fresh context may take the place of the browser's own one. */
+  readonly replaceOwnContext: () => boolean;
   /** What the features of the lease add. */
   readonly additions: readonly ConnectAddition[];
 }
@@ -100,12 +104,12 @@ async function openParts(connector: Connector, grant: Grant, plan: ConnectPlan, 
   const { settings, trust, spare, additions } = plan;
   const { protocol, connectOptions } = settings;
   const listener = additions.find(({ downloads }) => downloads)?.downloads;
-  expectCdpUrl(grant, additions);
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const filter = filterOf(socket, plan.onMisfit);
   const rules = additions.flatMap((one) => one.rules ?? []);
+  const watch = new BidiWatch(plan.onOwnContextUsed);
   // Also without a feature that reads it: see its table.
-  if (protocol === 'cdp') filter.add({ events: { 'Runtime.bindingCalled': () => {} } });
+  filter.add(protocol === 'cdp' ? { events: { 'Runtime.bindingCalled': () => {} } } : watch.rules);
   filter.add(...rules);
   // A second WebSocket would be another lease.
   const hasOneSocket = grant.endsWithConnection === true && protocol === 'cdp';
@@ -132,7 +136,7 @@ async function openParts(connector: Connector, grant: Grant, plan: ConnectPlan, 
     if (isLimited) void socket.ended.then(() => client.cut('closed-by-us'));
     return client;
   };
-  return { socket, extensions, downloads, saving, openCdp, openClient };
+  return { socket, filter, watch, extensions, downloads, saving, openCdp, openClient };
 }
 
 /** Opens the sockets of a connection, and lets the library connect. */
@@ -144,24 +148,27 @@ async function connectOnce<Handles>(
 ): Promise<OpenConnection<Handles>> {
   const { protocol, connectTimeout } = plan.settings;
   const parts = await openParts(connector, grant, plan, signal);
-  const { socket, extensions, downloads, saving, openCdp, openClient } = parts;
+  const { socket, filter, watch, extensions, downloads, saving, openCdp, openClient } = parts;
   const { ended } = socket;
   void ended.then(() => extensions.cut());
   const cut = () => {
     extensions.cut();
     socket.cut('closed-by-us');
   };
-  // WebDriver BiDi has no commands that clear a browser.
-  const clean = async (how: { isOwnContextUsed: boolean }) =>
-    protocol === 'cdp'
-      ? cleanBrowser(socket.takeOver(), how)
-      : cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
+  const hasOnlyBidi = protocol === 'bidi' && grant.cdpUrl === undefined;
+  const clean = async (how: { isOwnContextUsed: boolean }) => {
+    if (protocol === 'cdp') return cleanBrowser(socket.takeOver(), how);
+    if (hasOnlyBidi) return cleanOverBidi(socket.takeOver(), { ...how, watch });
+    return cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
+  };
   const connecting = async () => {
     saving?.prepare((await createTemporaryFolder(socket)).path);
     const request = requestOf(grant, plan, { socket, openClient });
     const [connection] = await Promise.all([
       connector.connect({
         ...request,
+        replacesOwnContext: async () =>
+          hasOnlyBidi && !(await hasCdp(filter.cdp)) && plan.replaceOwnContext(),
         useBrowser: (browser) => extensions.useBrowser(connector.library, browser),
       }),
       extensions.open(signal),
@@ -177,7 +184,13 @@ async function connectOnce<Handles>(
       connection.explain?.(error);
       for (const one of plan.additions) one.explain?.(error, { isElsewhere: isElsewhere(grant) });
     };
-    return { ...connection, explain, socket, ended, downloads, cut, cleanup, clean };
+    const disconnect = async () => {
+      // A browser without CDP, such as Firefox, has one session at a time, which outlasts its connection.
+      if (watch.hasBegunSession) await new CdpClient(socket.takeOver()).send('session.end').catch(() => {});
+      await connection.disconnect();
+    };
+    const open = { ...connection, explain, socket, ended, downloads, cut, cleanup, clean };
+    return hasOnlyBidi ? { ...open, disconnect } : open;
   } catch (error) {
     cut();
     throw error;
@@ -185,12 +198,6 @@ async function connectOnce<Handles>(
 }
 
 const NO_LIMIT = 'The lease limits its clients, which is not possible over WebDriver BiDi.';
-
-function expectCdpUrl({ cdpUrl }: Grant, additions: readonly ConnectAddition[]): void {
-  const option = additions.find(({ needsCdp }) => needsCdp)?.needsCdp;
-  if (option === undefined || cdpUrl !== undefined) return;
-  throw new ConnectError(`the option ${option} needs the CDP URL of the session, which it does not have`);
-}
 
 function watchDownloads(grant: Grant, plan: Omit<PlanOfDownloads, 'isElsewhere'>): DownloadWatch | undefined {
   if (grant.cdpUrl === undefined) return undefined;
@@ -213,7 +220,7 @@ function requestOf(
   { id }: Grant,
   { settings, pageUrl, onOwnContextUsed }: ConnectPlan,
   { socket, openClient }: { socket: Socket; openClient: OpenClient },
-): ConnectRequest {
+): Omit<ConnectRequest, 'replacesOwnContext'> {
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const endReason =
     `The lease of session ${id} has ended: its callback returned, or it was released. ` +

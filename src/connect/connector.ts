@@ -45,6 +45,11 @@ export interface ConnectRequest {
    */
   onOwnContextUsed(this: void): void;
   /**
+   * Resolves to true if a fresh context must take the place of the browser's own one, which this browser can't clear. Ask only
+   * for `context: 'default'`, when the library is connected.
+   */
+  replacesOwnContext(this: void): Promise<boolean>;
+  /**
    * Opens a WebSocket URL on loopback that leads to `socket`, for a library that connects by URL. Its path is a secret
    * that is valid for one connection. Use either this URL or `socket`.
    */
@@ -149,7 +154,7 @@ export interface HowToOpen {
 
 /** Whether a page shows nothing, or could not be loaded. */
 export function isBlank(url: string): boolean {
-  return /^(about:blank|chrome:\/\/(newtab|new-tab-page)\/?|chrome-error:.*)?$/.test(url);
+  return /^(about:(blank|home|newtab)|chrome:\/\/(newtab|new-tab-page)\/?|chrome-error:.*)?$/.test(url);
 }
 
 /** The part of a page that both libraries have. */

@@ -4,8 +4,6 @@ import type { OpenCdp } from './socket.js';
 
 /** What a feature of a lease adds to each of its connects. */
 export interface ConnectAddition {
-  /** The option that needs the CDP URL of the session: without one, the connect fails. */
-  readonly needsCdp?: string;
   /** Creates what runs beside the connection of the library. */
   readonly extend?: (opening: Opening) => Promise<ConnectExtension>;
   /** Of the messages between the browser and its clients: the library, and all that connect through this process. */

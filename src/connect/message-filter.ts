@@ -75,7 +75,8 @@ type ResultName =
   | 'Target.createTarget'
   | 'Target.getBrowserContexts'
   | 'Target.getTargets'
-  | 'browser.createUserContext';
+  | 'browser.createUserContext'
+  | 'session.new';
 
 /** The one filter of a connection: features share it by their rules, and clients of our own are beside the library's. */
 export class MessageFilter implements SocketTap {

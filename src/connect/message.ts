@@ -152,6 +152,7 @@ const EVENTS = {
     redirectResponse: may(response),
   }),
   'Network.responseReceived': v.looseObject({ requestId: text, response }),
+  'browsingContext.downloadWillBegin': v.looseObject({}),
 };
 
 const ofFrame = v.looseObject({ frameId: text });
@@ -245,7 +246,7 @@ const BIDI_EVENTS_OF_LIBRARIES = {
   'browsingContext.contextCreated': v.looseObject({
     context: text,
     url: text,
-    userContext: may(text),
+    userContext: v.nullish(text),
     parent: v.nullish(text),
     children: v.nullish(v.array(v.unknown())),
   }),
@@ -325,13 +326,20 @@ const RESULTS = {
   }),
   'Page.addScriptToEvaluateOnNewDocument': v.object({ identifier: text }),
   'Network.loadNetworkResource': v.object({ resource: v.object({ netErrorName: may(text) }) }),
+  'session.new': v.looseObject({}),
   'browser.createUserContext': v.object({ userContext: text }),
-  'browsingContext.getTree': v.object({ contexts: v.array(v.object({ context: text })) }),
+  'browser.getUserContexts': v.object({ userContexts: v.array(v.object({ userContext: text })) }),
+  'browsingContext.create': v.object({ context: text }),
+  'browsingContext.getTree': v.object({
+    contexts: v.array(v.object({ context: text, url: may(text), userContext: v.nullish(text) })),
+  }),
+  'goog:cdp.sendCommand': v.object({ result: may(v.unknown()) }),
   'script.evaluate': v.object({ result: may(v.object({ value: may(v.unknown()) })) }),
 };
 
 const inBrowserContext = v.looseObject({ browserContextId: may(text) });
 const toTarget = v.looseObject({ targetId: text });
+const inPartition = v.looseObject({ partition: v.nullish(v.looseObject({ userContext: v.nullish(text) })) });
 
 /** The commands of a library, or of a client of a loopback address, that this library reads. */
 const COMMANDS = {
@@ -367,6 +375,10 @@ const COMMANDS = {
     downloadThroughput: may(v.number()),
     uploadThroughput: may(v.number()),
   }),
+  'permissions.setPermission': v.looseObject({ userContext: v.nullish(text) }),
+  'storage.setCookie': inPartition,
+  'storage.deleteCookies': inPartition,
+  'webExtension.install': v.looseObject({}),
   'DOM.setFileInputFiles': v.object({ files: v.array(text) }),
   'input.setFiles': v.object({ files: v.array(text) }),
 };

@@ -80,14 +80,16 @@ async function connect(
   ]);
   // Puppeteer has no URL of a transport. The method is synchronous, so the URL exists before it is called.
   if (url !== undefined) browser.wsEndpoint = () => url;
-  const ownContext = browser.defaultBrowserContext();
-  await waitForPage(browser, ownContext);
+  const browsersOwn = browser.defaultBrowserContext();
+  await waitForPage(browser, browsersOwn);
+  const isReplaced = choice === 'default' && (await request.replacesOwnContext());
+  const ownContext = isReplaced ? await replaceOwnContext(browser) : browsersOwn;
   const firstContexts = new Set(browser.browserContexts());
   const isConnected = () => browser.connected;
   const contexts = new Contexts(CONTEXTS, { browser, own: ownContext, isConnected });
   const context = await contexts.open(choice, contextOptions);
   const page = await contexts.attempt(contextOptions, () => usablePage(context, request.pageUrl));
-  watchContext(ownContext, request.onOwnContextUsed);
+  watchContext(browsersOwn, request.onOwnContextUsed);
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
@@ -106,6 +108,18 @@ async function connect(
       await browser.disconnect();
     },
   };
+}
+
+/** Puts a context in the place of the browser's own one: that of an earlier connection of the lease, or a fresh one. */
+async function replaceOwnContext(browser: Browser): Promise<BrowserContext> {
+  const own = browser.defaultBrowserContext();
+  const others = () => all().filter((one) => one !== own);
+  const all = browser.browserContexts.bind(browser);
+  const found = others().find((one) => pageTargets(one).length > 0) ?? (await browser.createBrowserContext());
+  browser.defaultBrowserContext = () => found;
+  browser.newPage = (options) => found.newPage(options);
+  browser.browserContexts = others;
+  return found;
 }
 
 /** Calls a function when a page of a context is opened or navigated. */

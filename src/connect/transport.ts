@@ -77,7 +77,8 @@ export function withAnySession(inner: Transport): Transport {
     reader = new CdpClient({ ended, send: (message) => inner.send(message), listen: () => {} });
     const capabilities = await describeBrowser(reader);
     reader = undefined;
-    return answer(id, { sessionId: 'existing', capabilities });
+    // The session of the browser can also be that of another connection, as in Firefox.
+    return capabilities ? answer(id, { sessionId: 'existing', capabilities }) : outer.onmessage?.(text);
   };
   return outer;
 }
@@ -86,18 +87,23 @@ function sessionCommand(message: string): Envelope {
   return (message.includes('"session.') ? readEnvelope(message) : undefined) ?? {};
 }
 
-/** Returns the capabilities that the response to a successful session.new would contain. */
-async function describeBrowser(cdp: CdpClient): Promise<object> {
+/**
+ * Returns the capabilities that the response to a successful session.new would contain; undefined if the connection has no
+ * session.
+ */
+async function describeBrowser(cdp: CdpClient): Promise<object | undefined> {
   const tree = await cdp.send('browsingContext.getTree', { maxDepth: 0 }).catch(ignoreRefusal);
-  const context = tree?.contexts[0]?.context;
+  if (!tree) return undefined;
+  const context = tree.contexts[0]?.context;
   const script = { expression: 'navigator.userAgent', target: { context }, awaitPromise: false };
   const evaluated =
     context === undefined ? undefined : await cdp.send('script.evaluate', script).catch(ignoreRefusal);
   const value = evaluated?.result?.value;
   const userAgent = typeof value === 'string' ? value : '';
+  const [, name, version = ''] = /(Firefox|Chrom)\w*\/([\d.]+)/.exec(userAgent) ?? [];
   return {
-    browserName: 'chrome',
-    browserVersion: /Chrom\w*\/([\d.]+)/.exec(userAgent)?.[1] ?? '',
+    browserName: name === 'Firefox' ? 'firefox' : 'chrome',
+    browserVersion: version,
     userAgent,
     platformName: '',
     acceptInsecureCerts: false,

@@ -44,4 +44,6 @@ export interface LeaseContext<
   readonly preventReuse: (why: string, cause: unknown) => void;
   /** Something has happened in the browser's own context. */
   readonly onOwnContextUsed: () => void;
+  /** Returns whether a fresh context may take the place of the browser's own one, and notes that it does. */
+  readonly replaceOwnContext: () => boolean;
 }

@@ -22,6 +22,8 @@ export interface LeaseFeature {
   readonly timeout?: number;
   /** The stage of `timings` and of the traces to which its hooks of the end belong. Default: none. */
   readonly stage?: string;
+  /** The option that it was given, if it needs CDP beside the protocol of the library. */
+  readonly needsCdp?: string | undefined;
 
   /** Before anything is sent. */
   prepare?(signal: AbortSignal): Promise<void>;

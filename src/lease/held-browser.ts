@@ -26,7 +26,9 @@ export class HeldBrowser<Session extends object> {
   /** The lease was connected. */
   wasReached = false;
   #onReleasing = () => {};
-  #isOwnContextUsed: boolean;
+  /** The callback receives the browser's own context. */
+  #isOwnContextGiven: boolean;
+  #hasTouchedOwnContext = false;
   #mayBeReused = true;
   readonly #acquired: Acquired<Session>;
   readonly #held: HeldSession;
@@ -41,7 +43,7 @@ export class HeldBrowser<Session extends object> {
     const { grant, ticket, servedAt, pool } = acquired;
     this.#acquired = acquired;
     this.#release = how.release;
-    this.#isOwnContextUsed = how.isOwnContextUsed;
+    this.#isOwnContextGiven = how.isOwnContextUsed;
     this.#held = heldSessionsOf(pool).hold(grant.id, ticket, { onCrash: call.settings.releaseOnCrash });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
     this.context = {
@@ -52,7 +54,14 @@ export class HeldBrowser<Session extends object> {
       sessionId: grant.id,
       servedAt,
       givenUp: this.#givenUp.signal,
-      onOwnContextUsed: () => void (this.#isOwnContextUsed = true),
+      onOwnContextUsed: () => void (this.#hasTouchedOwnContext = true),
+      replaceOwnContext: () => {
+        // Otherwise the caller wants the browser as it is, or its logins.
+        const isCleaned = how.release === 'auto' || typeof how.release === 'function';
+        if (!isCleaned || grant.hasProfile === true) return false;
+        this.#isOwnContextGiven = false;
+        return true;
+      },
       preventReuse: (why, cause) => {
         this.#mayBeReused = false;
         this.#reportUnclean(why, cause);
@@ -178,6 +187,10 @@ export class HeldBrowser<Session extends object> {
     }
   }
 
+  get #isOwnContextUsed(): boolean {
+    return this.#isOwnContextGiven || this.#hasTouchedOwnContext;
+  }
+
   /** Each session of some services has one lease: nothing of them is reused. */
   get #isLeasedAgain(): boolean {
     return leasesAgain(clientOf(this.context.pool).service) || this.endsWith === 'nothing';
@@ -197,7 +210,8 @@ export class HeldBrowser<Session extends object> {
 
   /** Where a browser without a service is. */
   get #address(): string {
-    return this.#acquired.grant.cdpUrl ?? '';
+    const { cdpUrl, bidiUrl } = this.#acquired.grant;
+    return cdpUrl ?? bidiUrl ?? '';
   }
 
   #reportUnclean(message: string, cause?: unknown): CleanupError {

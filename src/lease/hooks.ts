@@ -35,6 +35,11 @@ export class Hooks<Features extends FeatureSet> {
     this.#call = call;
   }
 
+  /** The first option that needs CDP. */
+  get needsCdp(): string | undefined {
+    return this.#features.find(({ needsCdp }) => needsCdp !== undefined)?.needsCdp;
+  }
+
   prepare(): Promise<void> {
     return this.#before((one) => one.prepare?.(this.#call.signal));
   }

@@ -19,7 +19,7 @@ import type {
 } from './feature.js';
 import { HeldBrowser } from './held-browser.js';
 import { Hooks, type EndHook } from './hooks.js';
-import { expectLasting, Link, prepareConnect } from './link.js';
+import { expectCdpUrl, expectLasting, expectProtocol, Link, prepareConnect } from './link.js';
 import type { Handover, LeaseEnd, LeasePlan } from './plan.js';
 import { rememberRun, type FailedLease, type LeaseSummary, type ReleaseChoice } from './summary.js';
 
@@ -80,12 +80,13 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     plan: LeasePlan<Handles, Session, Features>,
     { features: saved, ...handover }: Handover<Session>,
   ): Promise<Lease<Handles, Session, Features>> {
-    // The lease before it may have used the browser's own context.
-    const lease = new Lease({ ...plan, isOwnContextUsed: true });
+    const lease = new Lease(plan);
     try {
       lease.#hooks.restore(saved);
       await lease.#hooks.prepare();
       lease.#hold(joinLease(plan.pools[0], handover));
+      // The lease before it may have used the browser's own context.
+      lease.context.onOwnContextUsed();
       await lease.#connect();
     } catch (error) {
       lease.#browser?.giveUp();
@@ -110,6 +111,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     const call = this.#call.context;
     try {
       call.signal.throwIfAborted();
+      expectProtocol(pools, settings, connector, this.#hooks.needsCdp);
       await this.#hooks.prepare();
       this.#acquisition = new Acquisition({
         call,
@@ -169,6 +171,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     const { connector, addedNames = ['session', 'signal'] } = this.#plan;
     if (!connector) return;
     const { context } = this;
+    expectCdpUrl(context, this.#hooks.needsCdp);
     const additions = () => this.#hooks.connect(context);
     this.#link = await Link.open(context, { connector, additions, addedNames });
   }

@@ -5,7 +5,7 @@ import type { ServedPoolEvent } from './events.js';
 import type { Answer } from './http/answer.js';
 import type { PageRoute } from './http/page.js';
 import type { RequestName } from './http/request.js';
-import type { ChromiumPool } from './pool/chromium-pool.js';
+import type { ServedPool } from './pool/served-pool.js';
 import type { PoolSet } from './pool/pool-set.js';
 import type { ServedLease } from './pool/served-lease.js';
 import type { LeaseRecordings } from './replays/lease-recordings.js';
@@ -33,7 +33,7 @@ export interface FeatureContext<Event = never> {
   readonly recordings: LeaseRecordings;
   readonly quirks: Quirks;
   /** @internal The links to a live view of this lease, if there is one. */
-  readonly liveLinks: (pool: ChromiumPool, lease: ServedLease) => LiveLinks | undefined;
+  readonly liveLinks: (pool: ServedPool, lease: ServedLease) => LiveLinks | undefined;
   /** Emits an event. */
   log(event: ServedPoolEvent | Event): void;
 }
@@ -57,7 +57,7 @@ export interface RunningFeature<Added extends object = object> {
   /** Called after each event of the pool. */
   onEvent?(): void;
   /** @internal */
-  liveLinks?(pool: ChromiumPool, lease: ServedLease): LiveLinks | undefined;
+  liveLinks?(pool: ServedPool, lease: ServedLease): LiveLinks | undefined;
   /** @internal Answers a request of the API. @returns undefined when there is no answer. */
   answer?(
     name: RequestName,

@@ -16,9 +16,13 @@ const OWNER_INTERVAL = 500;
 const input = createInterface({ input: process.stdin });
 const ended = once(input, 'close');
 const [line] = (await once(input, 'line')) as [string];
-const { pool: name, size, recordings: folder, shared } = JSON.parse(line) as LocalServiceSettings;
+const { browser, pool: name, size, recordings: folder, shared } = JSON.parse(line) as LocalServiceSettings;
 try {
-  await using pool = await startLocalPool({ pools: [{ name, size, onDemand: true }], recording: { folder } });
+  await using pool = await startLocalPool({
+    browser,
+    pools: [{ name, size, onDemand: true }],
+    recording: { folder },
+  });
   tell({ baseUrl: pool.baseUrl, token: pool.token });
   await (shared ? endOf(shared.owner) : ended);
   if (shared) rmSync(shared.folder, { recursive: true, force: true });

@@ -6,12 +6,15 @@ import {
   checked,
   checksOf,
   group,
+  oneOf,
   optional,
   readOptions,
   text,
   wholeNumber,
 } from '../shared/options.js';
 import type { ServedPoolEvent } from './events.js';
+import type { LocalBrowserKind } from '../pool/pool-options.js';
+import { KINDS } from './browser/local-browser.js';
 import type { LocalFeature } from './feature.js';
 import * as features from './features.js';
 import {
@@ -51,10 +54,15 @@ export interface LocalPoolOptions extends OptionsOfFeatures {
   port?: number | undefined;
   /** Access token that clients must send: at least 8 visible ASCII characters. Default: a random token. */
   token?: string | undefined;
-  /** Path of a Chrome or Chromium. Default: the result of `findBrowser`. */
+  /**
+   * `'firefox'`: browsers with WebDriver BiDi only, without recordings, live view and pictures on the dashboard.
+   * @default 'chromium'
+   */
+  browser?: LocalBrowserKind | undefined;
+  /** Path of the browser. Default: the result of `findBrowser`. */
   executablePath?: string | undefined;
   /**
-   * Additional Chromium flags. The pool sets the user data folder and the remote debugging flags.
+   * Additional flags of the browser. The pool sets the folder of the profile and the remote debugging flags.
    * @default []
    */
   args?: readonly string[] | undefined;
@@ -84,8 +92,15 @@ export function readLocalPoolOptions(given: LocalPoolOptions) {
     const message = `recording.maxTotalBytes (${maxTotalBytes}) must be at least recording.maxBytes (${maxBytes}).`;
     throw new InvalidOptionError('recording.maxTotalBytes', message);
   }
+  const pools = readPools(options.pools);
+  const { name, hasCdp } = KINDS[options.browser];
+  if (!hasCdp && pools.some(({ recordAll }) => recordAll))
+    throw new InvalidOptionError(
+      'recordAll',
+      `${name} can't be recorded: remove recordAll, or use chromium.`,
+    );
   const starts = all.map((feature) => feature.prepare(options));
-  return { ...options, token, starts, pools: readPools(options.pools) };
+  return { ...options, token, starts, pools };
 }
 
 /** The options of `startLocalPool` with their defaults. */
@@ -93,7 +108,7 @@ export type CheckedOptions = ReturnType<typeof readLocalPoolOptions>;
 
 const TOKEN = /^[\x21-\x7e]{8,}$/;
 const FLAG = /^--[^\0]+$/;
-const POOL_FLAG = /^--(remote-debugging-(port|pipe|address)|user-data-dir)(=|$)/;
+const POOL_FLAG = /^--(remote-debugging-(port|pipe|address)|user-data-dir|profile)(=|$)/;
 function matches(value: unknown, pattern: RegExp): boolean {
   return typeof value === 'string' && pattern.test(value);
 }
@@ -121,6 +136,7 @@ const localPoolChecks = checksOf<Omit<LocalPoolOptions, keyof OptionsOfFeatures>
   pools: optional(checked<readonly LocalPoolSettings[]>(faultInPools), [{}]),
   port: optional(wholeNumber(0, 65_535), 0),
   token: optional(checked<string>(faultInToken)),
+  browser: optional(oneOf('chromium', 'firefox'), 'chromium'),
   executablePath: optional(text()),
   args: optional(checked<readonly string[]>(faultInArgs), []),
   quirks: optional(group(quirkChecks), {}),

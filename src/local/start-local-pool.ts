@@ -3,8 +3,8 @@ import { InvalidOptionError } from '../shared/errors.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
 import { hideOwnSecret } from '../shared/redact.js';
 import { apiRoutes } from './api/routes.js';
-import { launchChromium } from './browser/chromium.js';
 import { findBrowser, isHeadlessShell } from './browser/find-browser.js';
+import { KINDS } from './browser/local-browser.js';
 import { lacksDisplay, VirtualDisplay } from './browser/virtual-display.js';
 import type { LocalPoolStats } from './events.js';
 import type { FeatureContext, RunningFeature } from './feature.js';
@@ -17,7 +17,7 @@ import {
   type LocalPoolEvent,
   type LocalPoolOptions,
 } from './options.js';
-import type { LaunchBrowser } from './pool/chromium-pool.js';
+import type { LaunchBrowser } from './pool/served-pool.js';
 import { PoolSet } from './pool/pool-set.js';
 import { LeaseRecordings } from './replays/lease-recordings.js';
 import { replayPages } from './replays/replay-pages.js';
@@ -54,7 +54,8 @@ export interface LocalPool extends AsyncDisposable, AddedByFeatures {
  */
 export async function startLocalPool(options: LocalPoolOptions = {}): Promise<LocalPool> {
   const checked = readLocalPoolOptions(options);
-  const executablePath = await findBrowser({ executablePath: checked.executablePath });
+  const { browser } = checked;
+  const executablePath = await findBrowser({ browser, executablePath: checked.executablePath });
   const withWindows = checked.pools.find(({ headless }) => !headless);
   if (withWindows && isHeadlessShell(executablePath)) {
     throw new InvalidOptionError(
@@ -93,10 +94,12 @@ function assemble(checked: CheckedOptions, executablePath: string, server: PoolS
   const display = new VirtualDisplay(checked.pools);
   const launch: LaunchBrowser = async ({ headless, viewport }, signal) => {
     const screen = headless || !lacksDisplay() ? undefined : await display.start();
-    return await launchChromium({ executablePath, args: checked.args, headless, viewport, screen }, signal);
+    const { args, browser } = checked;
+    return await KINDS[browser].launch({ executablePath, args, headless, viewport, screen }, signal);
   };
   const pools = new PoolSet(checked.pools, { quirks, log, launch });
-  const launchEncoder = (signal: AbortSignal) => launch({ headless: true }, signal);
+  // Only a pool of Chromium has recordings.
+  const launchEncoder = async (signal: AbortSignal) => (await launch({ headless: true }, signal)).chromium!;
   const recordings = new LeaseRecordings({ limits: recording, launch: launchEncoder, log });
   const liveLinks: FeatureContext['liveLinks'] = (pool, lease) =>
     features.map((feature) => feature.liveLinks?.(pool, lease)).find((links) => links !== undefined);

@@ -69,9 +69,10 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const { service, baseUrl } = given.service
       ? { service: given.service, baseUrl: given.baseUrl ?? addressOf(given.service) }
       : serviceOfEnvironment(given.baseUrl);
-    // The caller names the type of the sessions of the environment's service.
-    const typed = service as BrowserService<Session>;
     const url = serviceUrl(baseUrl, idOrName, { insecure });
+    const hasOnlyBidi = url.protocol === 'local:' && local?.browser === 'firefox';
+    // The caller names the type of the sessions of the environment's service.
+    const typed = (hasOnlyBidi ? { ...service, protocols: ['bidi'] } : service) as BrowserService<Session>;
     const token = given.token ?? tokenOf(service, url);
     if (typeof token === 'string') hideOwnSecret(token);
     this.baseUrl = url.href;

@@ -13,11 +13,12 @@ import { readOption, wholeNumber } from '../shared/options.js';
 import { packageFile } from '../shared/package-file.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
 import { helperCommand, unrefStreams, type HelperCommand } from '../shared/runtime.js';
-import type { LocalOptions } from './pool-options.js';
+import type { LocalBrowserKind, LocalOptions } from './pool-options.js';
 
 /** The settings that the process of a local service reads from its input. */
 export interface LocalServiceSettings {
   readonly pool: string;
+  readonly browser?: LocalBrowserKind | undefined;
   readonly size: number;
   /** Absolute path of the folder of the recordings. */
   readonly recordings: string;
@@ -50,7 +51,7 @@ const POLL_INTERVAL = 50;
 const PROBE_TIMEOUT = 10_000;
 
 /**
- * Starts Chromium on this machine behind the API of the pool service. A separate process serves it, because
+ * Starts browsers on this machine behind the API of the pool service. A separate process serves it, because
  * this process may block its event loop, may be killed, and ends when it has nothing else to do.
  *
  * @param owner Id of a process: all processes with the same owner share one service. By default it is not shared.
@@ -58,9 +59,9 @@ const PROBE_TIMEOUT = 10_000;
  */
 export async function startLocalService(
   pool: string,
-  { size = defaultSize(), recordings, owner }: LocalOptions,
+  { browser = 'chromium', size = defaultSize(), recordings, owner }: LocalOptions,
 ): Promise<LocalService> {
-  const settings = { pool, size, recordings: recordingsFolder(recordings) };
+  const settings = { browser, pool, size, recordings: recordingsFolder(recordings) };
   if (owner !== undefined) return joinSharedService(settings, owner);
   const child = spawnLocal(settings);
   const exited = new Promise<void>((resolve) => {
@@ -87,7 +88,8 @@ export async function startLocalService(
  * restart of a container: the folder may be left by an earlier owner, whose service has ended.
  */
 async function joinSharedService(settings: LocalServiceSettings, owner: number): Promise<LocalService> {
-  const folder = join(tmpdir(), `pooled-browser-${owner}-${encodeURIComponent(settings.pool)}`);
+  const kind = settings.browser === 'firefox' ? 'firefox-' : '';
+  const folder = join(tmpdir(), `pooled-browser-${kind}${owner}-${encodeURIComponent(settings.pool)}`);
   const end = clock.now() + START_TIMEOUT;
   let stale: string | undefined;
   while (clock.now() < end) {

@@ -9,6 +9,7 @@ import {
   group,
   milliseconds,
   notNegative,
+  oneOf,
   optional,
   text,
   wholeNumber,
@@ -24,8 +25,16 @@ import type { AcquireRequest, BrowserSession } from '../services/kernel-api.js';
 /** A token, or a function that returns one: called before each request, and again after a 401. */
 export type Token = string | (() => string | Promise<string>);
 
-/** Settings of Chromium on this machine. */
+/** A browser that a local pool starts. */
+export type LocalBrowserKind = 'chromium' | 'firefox';
+
+/** Settings of browsers on this machine. */
 export interface LocalOptions {
+  /**
+   * `'firefox'`: for Puppeteer with `protocol: 'bidi'`, without recordings. Other uses are refused.
+   * @default 'chromium'
+   */
+  browser?: LocalBrowserKind | undefined;
   /**
    * Maximum number of browsers, which start when they are needed. Default: the environment variable
    * `BROWSER_POOL_LOCAL_SIZE`, or the number of processor cores.
@@ -197,6 +206,7 @@ export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
   local: optional(
     group(
       checksOf<LocalOptions>()({
+        browser: optional(oneOf('chromium', 'firefox')),
         size: optional(wholeNumber(1)),
         recordings: optional(text()),
         owner: optional(wholeNumber(1)),

@@ -190,6 +190,8 @@ export interface BrowserService<Session extends object = object> {
   readonly keepAlive?: number;
   /** A sentence for the error when the service closed a connection: which limit of time it has, and how to increase it. */
   readonly lossAdvice?: string;
+  /** The protocols of its browsers, to refuse others before a lease. Default: those that have a URL in a grant. */
+  readonly protocols?: readonly ('cdp' | 'bidi')[] | undefined;
   /** Default of the option `limit`: most leases of one process at once. */
   readonly limit?: number;
 

@@ -4,7 +4,7 @@ export interface BrowserSession {
   readonly session_id: string;
   /** When the session was created, ISO 8601, by the service's clock. */
   readonly created_at: string;
-  /** WebSocket URL for the Chrome DevTools Protocol; contains a JWT. */
+  /** WebSocket URL for the Chrome DevTools Protocol; contains a JWT. Empty for a browser without CDP. */
   readonly cdp_ws_url: string;
   /** WebSocket URL for WebDriver BiDi; contains a JWT. */
   readonly webdriver_ws_url: string;

@@ -57,7 +57,8 @@ const SERVICE: BrowserService<BrowserSession> = {
     return {
       id: session.session_id,
       session,
-      cdpUrl: session.cdp_ws_url,
+      // Empty for a browser without CDP.
+      cdpUrl: session.cdp_ws_url === '' ? undefined : session.cdp_ws_url,
       bidiUrl: session.webdriver_ws_url,
       liveViewUrl: session.browser_live_view_url,
       name: session.name,

@@ -35,6 +35,8 @@ export function webdriver({ url, capabilities }: WebDriverOptions = {}): Browser
     isTokenOptional: true,
     idField: 'sessionId',
     waits: 'always',
+    // Firefox has no CDP.
+    protocols: capabilities?.['browserName'] === 'firefox' ? ['bidi'] : undefined,
     acquire: ({ name }) => ({
       method: 'POST',
       path: '/session',

@@ -1,4 +1,7 @@
 /** Reads environment variables, each when it is needed. No other module reads any. */
+/** A variable with the path of a browser. */
+export type BrowserVariable = 'CHROME_PATH' | 'FIREFOX_PATH';
+
 export const environment = {
   /** Address of the service, such as `https://pool.example.com/v1`. */
   baseUrl: () => read('BROWSER_POOL_BASE_URL'),
@@ -28,8 +31,8 @@ export const environment = {
   cloudflareAccount: () => read('CLOUDFLARE_ACCOUNT_ID'),
   /** URL of the Redis that holds the queues, such as `redis://:password@host:6379`. */
   redisUrl: () => read('REDIS_URL'),
-  /** Path of the Chrome or Chromium for local pools. */
-  chromePath: () => read('CHROME_PATH'),
+  /** Path of the browser for local pools. */
+  browserPath: (variable: BrowserVariable) => read(variable),
   /** The variable that names the proxy, with its value. Lower case first, as in curl. */
   proxy: (isSecure: boolean) =>
     environment.firstOf(isSecure ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY']),
@@ -112,7 +115,7 @@ const HELPER_VARIABLES = Object.values({
   proxies: 'HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY NO_PROXY NODE_USE_ENV_PROXY',
   desktop: 'DISPLAY WAYLAND_DISPLAY XAUTHORITY XDG_* DBUS_* DESKTOP_SESSION PULSE_SERVER',
   graphics: 'LIBGL_* MESA_* VK_* GALLIUM_* LIBVA_*',
-  browsers: 'CHROME_PATH CHROME_DEVEL_SANDBOX PLAYWRIGHT_BROWSERS_PATH',
+  browsers: 'CHROME_PATH FIREFOX_PATH CHROME_DEVEL_SANDBOX PLAYWRIGHT_BROWSERS_PATH',
   /** The program of this process may be Electron. */
   electron: 'ELECTRON_RUN_AS_NODE',
   windows:

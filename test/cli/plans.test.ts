@@ -53,6 +53,12 @@ describe('the commands of install-browser', () => {
     expect(lines(commandsForBrowser({ ...debian, ...machine }))).toEqual(commands);
   });
 
+  it('installs Firefox only as root on Debian', () => {
+    const FIREFOX = CHROMIUM.replace('chromium', 'firefox-esr');
+    expect(lines(commandsForBrowser(debian, 'firefox'))).toEqual([UPDATE, FIREFOX]);
+    expect(commandsForBrowser({ ...debian, isRoot: false }, 'firefox')).toEqual([]);
+  });
+
   it.each<[Partial<Machine>, string[]]>([
     [{}, [UPDATE, XVFB]],
     [{ system: 'ubuntu' }, [UPDATE, XVFB]],

@@ -62,6 +62,7 @@ function connect(
     spare: new SpareConnection({}),
     signal,
     onOwnContextUsed: () => {},
+    replaceOwnContext: () => false,
     onPagesClosed: (urls) => void told.push(urls),
     additions: [],
   });

@@ -43,6 +43,7 @@ describe('a connector', () => {
       timeout: 1000,
       endReason: 'over',
       onOwnContextUsed: () => {},
+      replacesOwnContext: async () => false,
     } as const;
     const endpoint = async () => 'ws://here/';
     const openClient = async () => socket;
@@ -356,16 +357,27 @@ describe('the transport of a library', () => {
 
     const FIREFOX = 'Mozilla/5.0 Firefox/140.0';
     it.each([
-      ['is not Chromium', { 'script.evaluate': textOf(FIREFOX) }, FIREFOX],
       ['returns no text', { 'script.evaluate': textOf(5) }, ''],
       ['refuses to evaluate a script', { 'script.evaluate': REFUSED }, ''],
       ['has no page', { 'browsingContext.getTree': { result: { contexts: [] } } }, ''],
-      ['refuses to list its pages', { 'browsingContext.getTree': REFUSED }, ''],
     ])('uses the existing session of a browser that %s', async (_what, others, userAgent) => {
       const { got, newSession } = withSession(others);
       await newSession();
       const capabilities = { userAgent, browserVersion: '' };
       expect(got).toMatchObject([{ id: 1, result: { sessionId: 'existing', capabilities } }]);
+    });
+
+    it('reports Firefox to the library as Firefox', async () => {
+      const { got, newSession } = withSession({ 'script.evaluate': textOf(FIREFOX) });
+      await newSession();
+      const capabilities = { browserName: 'firefox', browserVersion: '140.0', userAgent: FIREFOX };
+      expect(got).toMatchObject([{ id: 1, result: { sessionId: 'existing', capabilities } }]);
+    });
+
+    it('passes on the refusal of a browser whose session is that of another connection', async () => {
+      const { got, newSession } = withSession({ 'browsingContext.getTree': REFUSED });
+      await newSession();
+      expect(got).toEqual([{ id: 1, ...VALUES['session.new'] }]);
     });
 
     it.each([

@@ -1,12 +1,12 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { send } from '../../src/local/http/answer.js';
-import { ServedLease, type PooledChromium } from '../../src/local/pool/served-lease.js';
+import { ServedLease, type ServedBrowser } from '../../src/local/pool/served-lease.js';
 import { LeaseTokens } from '../../src/local/sockets/jwt.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { Site } from '../support/site.js';
 
 function newLease(timeout: number, onInactive = () => {}): ServedLease {
-  const lease = new ServedLease({ sessionId: 's1' } as PooledChromium, {}, timeout, onInactive);
+  const lease = new ServedLease({ sessionId: 's1' } as ServedBrowser, {}, timeout, onInactive);
   onTestFinished(() => lease.end());
   return lease;
 }

@@ -33,6 +33,10 @@ export class AllowedHosts implements LeaseFeature {
     return { refusedHosts: [...this.#refused].map(([host, count]) => ({ host, count })) };
   }
 
+  get needsCdp(): string | undefined {
+    return this.#hosts === undefined ? undefined : 'allowedHosts';
+  }
+
   connect(lease: LeaseContext<StepOf<AllowedHostsSteps>>): ConnectAddition {
     const hosts = this.#hosts;
     if (hosts === undefined) return {};
@@ -44,7 +48,6 @@ export class AllowedHosts implements LeaseFeature {
       onOwnContextUsed: lease.onOwnContextUsed,
     });
     return {
-      needsCdp: 'allowedHosts',
       rules: [limit.rules],
       extend: (opening) => limit.begin(opening),
       explain: (error) => explainRefused(error, hosts),

@@ -65,6 +65,10 @@ export class Downloads implements LeaseFeature {
     this.timeout = (downloads?.timeout ?? 0) + SLACK;
   }
 
+  get needsCdp(): string | undefined {
+    return this.#options && 'downloads';
+  }
+
   async prepare(): Promise<void> {
     if (!this.#options) return;
     await prepareFolder(this.#options.folder, 'downloads');
@@ -75,7 +79,7 @@ export class Downloads implements LeaseFeature {
   }
 
   connect(): ConnectAddition {
-    return this.#arriving ? { needsCdp: 'downloads', downloads: this.#arriving } : {};
+    return this.#arriving ? { downloads: this.#arriving } : {};
   }
 
   /** Where several tasks run in a browser at the same time, each download is the task's of its page. */

@@ -17,6 +17,10 @@ export class ExposeNetwork implements LeaseFeature {
     this.#hosts = hosts;
   }
 
+  get needsCdp(): string | undefined {
+    return this.#hosts === undefined ? undefined : 'exposeNetwork';
+  }
+
   connect({ emit, sessionId }: LeaseContext<StepOf<ExposeNetworkSteps>>): ConnectAddition {
     const hosts = this.#hosts;
     if (hosts === undefined) return { explain: explainRefusal };
@@ -28,7 +32,6 @@ export class ExposeNetwork implements LeaseFeature {
     const clients = new BrowserClients();
     return {
       rules: [clients.rules],
-      needsCdp: 'exposeNetwork',
       explain: (error, browser) => explainRefusal(error, browser, hosts),
       extend: async ({ openCdp: open, filter, connectOptions, onLost }) => {
         const { ExposedNetwork } = await import('./exposed-network.js');

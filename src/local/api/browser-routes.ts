@@ -1,8 +1,8 @@
 import type { BrowserSession, Telemetry } from '../../services/kernel-api.js';
 import { EMPTY, type Answer } from '../http/answer.js';
 import { urlOf, type RouteCall } from '../http/request.js';
-import type { ChromiumPool } from '../pool/chromium-pool.js';
-import type { PooledChromium, ServedLease } from '../pool/served-lease.js';
+import type { ServedPool } from '../pool/served-pool.js';
+import type { ServedBrowser, ServedLease } from '../pool/served-lease.js';
 import { TELEMETRY_CATEGORIES, type CheckedSettings } from '../settings.js';
 import { websocketUrl } from '../sockets/jwt.js';
 import type { Api } from './api.js';
@@ -35,12 +35,13 @@ export async function describeBrowser(api: Api, { id }: RouteCall): Promise<Answ
 }
 
 /** The session of a lease. */
-export async function sessionBody(api: Api, pool: ChromiumPool, lease: ServedLease): Promise<BrowserSession> {
+export async function sessionBody(api: Api, pool: ServedPool, lease: ServedLease): Promise<BrowserSession> {
   const { name, tags, start_url = pool.settings.startUrl } = lease.request;
   const live = api.liveLinks(pool, lease);
   return {
     ...idleBody(pool, lease.browser),
-    cdp_ws_url: await websocketUrl(api, lease, 'cdp'),
+    // The field is required: it is empty for a browser without CDP.
+    cdp_ws_url: lease.browser.process.chromium ? await websocketUrl(api, lease, 'cdp') : '',
     webdriver_ws_url: await websocketUrl(api, lease, 'bidi'),
     ...(name !== undefined && { name }),
     ...(tags !== undefined && { tags }),
@@ -49,7 +50,7 @@ export async function sessionBody(api: Api, pool: ChromiumPool, lease: ServedLea
   };
 }
 
-function idleBody({ settings }: ChromiumPool, browser: PooledChromium) {
+function idleBody({ settings }: ServedPool, browser: ServedBrowser) {
   const { id, name, headless, timeoutSeconds, viewport, telemetry } = settings;
   return {
     session_id: browser.sessionId,

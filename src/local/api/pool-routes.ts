@@ -4,7 +4,7 @@ import { flag, optional, text } from '../../shared/options.js';
 import { openUrl } from '../browser/open-url.js';
 import { EMPTY, HttpFault, notFound, type Answer } from '../http/answer.js';
 import { readBody, type RouteCall } from '../http/request.js';
-import type { ChromiumPool } from '../pool/chromium-pool.js';
+import type { ServedPool } from '../pool/served-pool.js';
 import type { ServedLease } from '../pool/served-lease.js';
 import type { CheckedSettings } from '../settings.js';
 import type { Api } from './api.js';
@@ -38,14 +38,14 @@ function defaultWait({ fillRatePerMinute }: CheckedSettings): number {
 
 async function grantAnswer(
   api: Api,
-  pool: ChromiumPool,
+  pool: ServedPool,
   lease: ServedLease,
   signal: AbortSignal,
 ): Promise<Answer> {
   const onUndelivered = () => pool.takeBack(lease);
   try {
     const { start_url } = lease.request;
-    if (start_url !== undefined) await openUrl(lease.browser.chromium, start_url, signal);
+    if (start_url !== undefined) await openUrl(lease.browser.process, start_url, signal);
     // A failed recording does not fail the lease.
     if (pool.settings.recordAll && !lease.ended)
       await api.recordings.start(pool, lease, DEFAULT_PLAN).catch(() => {});

@@ -1,6 +1,7 @@
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { CdpConnection } from '../../net/cdp-connection.js';
 import type { Chromium } from './chromium.js';
+import type { LocalBrowser } from './local-browser.js';
 
 /** A slow page must not delay the lease: the page continues to load. */
 const LOAD_TIMEOUT = 3_000;
@@ -9,7 +10,19 @@ const LOAD_TIMEOUT = 3_000;
  * Opens a URL in the browser's first page. Waits at most 3 s for the page to load, and never rejects: a failed navigation
  * does not fail the lease.
  */
-export async function openUrl(browser: Chromium, url: string, signal?: AbortSignal): Promise<void> {
+export async function openUrl(
+  { chromium, sessions }: LocalBrowser,
+  url: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const open = chromium
+    ? openOverCdp(chromium, url, signal)
+    : raceTimeout(LOAD_TIMEOUT, () => raceAbort(sessions!.openUrl(url), signal));
+  // The page shows the failure.
+  await open.catch(() => {});
+}
+
+async function openOverCdp(browser: Chromium, url: string, signal?: AbortSignal): Promise<void> {
   let onLoad!: () => void;
   const loaded = new Promise<void>((resolve) => (onLoad = resolve));
   let isNavigated = false;
@@ -29,8 +42,6 @@ export async function openUrl(browser: Chromium, url: string, signal?: AbortSign
       () => raceAbort(work, signal),
       () => new Error('The page is slow.'),
     );
-  } catch {
-    // The page shows the failure.
   } finally {
     // A busy browser opens the URL later than the timeout. An aborted lease opens none.
     const end = signal?.aborted ? Promise.resolve() : Promise.race([sent, work.catch(() => {})]);

@@ -105,7 +105,7 @@ class Chaos implements RunningFeature {
     if (!fault) return;
     const timer = startTimer(fault.milliseconds, () => {
       if (fault.fault === 'expireLease') lease.expire();
-      else void lease.browser.chromium.kill();
+      else void lease.browser.process.kill();
     });
     lease.signal.addEventListener('abort', () => clock.clearTimeout(timer));
   }

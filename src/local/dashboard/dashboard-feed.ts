@@ -62,7 +62,9 @@ export class DashboardFeed {
     this.#sending = undefined;
     if (this.#sockets.size === 0) return;
     this.shown.watch(
-      [...this.#context.pools].flatMap((pool) => pool.browsers.map(({ chromium }) => chromium)),
+      [...this.#context.pools].flatMap((pool) =>
+        pool.browsers.flatMap(({ process }) => process.chromium ?? []),
+      ),
     );
     const state = JSON.stringify(readDashboard(this.#context, this.shown));
     for (const socket of this.#sockets) socket.send(state, () => {});

@@ -1,8 +1,8 @@
 import { LEASE_TAG, MARK_TAG } from '../../services/browser-service.js';
 import type { Recording } from '../../recorder/recording.js';
 import type { FeatureContext } from '../feature.js';
-import type { ChromiumPool } from '../pool/chromium-pool.js';
-import type { EndedLease, PooledChromium, Waiter } from '../pool/served-lease.js';
+import type { ServedPool } from '../pool/served-pool.js';
+import type { EndedLease, ServedBrowser, Waiter } from '../pool/served-lease.js';
 import { replayPageUrl } from '../replays/replay-pages.js';
 import type { ShownPages } from './shown-pages.js';
 
@@ -33,7 +33,7 @@ export function readDashboard(context: FeatureContext, shown: ShownPages) {
   };
 }
 
-function poolState(context: FeatureContext, pool: ChromiumPool, shown: ShownPages) {
+function poolState(context: FeatureContext, pool: ServedPool, shown: ShownPages) {
   const { id, name, size, headless } = pool.settings;
   const { starting, granted, expired } = pool.stats;
   const browsers = pool.browsers.map((browser) => browserCard(context, pool, browser, shown));
@@ -44,16 +44,17 @@ function poolState(context: FeatureContext, pool: ChromiumPool, shown: ShownPage
 
 function browserCard(
   { liveLinks }: FeatureContext,
-  pool: ChromiumPool,
-  browser: PooledChromium,
+  pool: ServedPool,
+  browser: ServedBrowser,
   shown: ShownPages,
 ) {
-  const { sessionId, chromium, idleSince } = browser;
+  const { sessionId, process, idleSince } = browser;
+  const { chromium } = process;
   const lease = pool.lease(sessionId);
   return {
     sessionId,
-    page: shown.pageOf(chromium),
-    thumbnail: shown.thumbnailOf(chromium)?.number,
+    page: chromium && shown.pageOf(chromium),
+    thumbnail: chromium && shown.thumbnailOf(chromium)?.number,
     state: lease ? ('leased' as const) : ('idle' as const),
     ...aged(lease?.since ?? idleSince),
     leaseId: lease?.id,

@@ -68,7 +68,8 @@ class Dashboard implements RunningFeature<Added> {
   #thumbnail({ query }: PageCall): Answer {
     const sessionId = query.get('session_id') ?? '';
     const found = this.#context.pools.poolOfSession(sessionId).find(sessionId);
-    const picture = found && this.#feed.shown.thumbnailOf(found.chromium);
+    const chromium = found?.process.chromium;
+    const picture = chromium && this.#feed.shown.thumbnailOf(chromium);
     if (!picture) throw notFound('There is no picture of this browser yet.');
     const { jpeg } = picture;
     return { status: 200, content: { type: 'image/jpeg', size: jpeg.length, data: jpeg } };

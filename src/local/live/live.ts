@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { isSameSecret } from '../../net/loopback-server.js';
 import type { FeatureContext, LiveLinks, LocalFeature, RunningFeature } from '../feature.js';
 import { invalidLink, tokenInQuery, type PageRoute } from '../http/page.js';
-import type { ChromiumPool } from '../pool/chromium-pool.js';
+import type { ServedPool } from '../pool/served-pool.js';
 import type { EndedLease, ServedLease } from '../pool/served-lease.js';
 import { replayPageUrl } from '../replays/replay-pages.js';
 import { openLeaseSocket } from '../sockets/lease-socket.js';
@@ -39,7 +39,8 @@ class LiveViews implements RunningFeature {
   };
 
   /** Browsers with windows have a live view; headless browsers only with a quirk. */
-  liveLinks({ settings }: ChromiumPool, lease: ServedLease): LiveLinks | undefined {
+  liveLinks({ settings }: ServedPool, lease: ServedLease): LiveLinks | undefined {
+    if (!lease.browser.process.chromium) return undefined;
     if (settings.headless && !this.#context.quirks.liveViewsHeadless) return undefined;
     return { control: this.#urlOf(lease, 'control'), watch: this.#urlOf(lease, 'watch') };
   }
@@ -54,7 +55,7 @@ class LiveViews implements RunningFeature {
         lease,
         protocol: 'live-view',
         maxBytes: MOST_BYTES,
-        open: (socket) => new LiveView(socket, lease.browser.chromium, mode),
+        open: (socket) => new LiveView(socket, lease.browser.process.chromium!, mode),
       },
       upgrade,
     );

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Chromium } from '../browser/chromium.js';
+import type { LocalBrowser } from '../browser/local-browser.js';
 import type { Semaphore } from '../../shared/semaphore.js';
 import type { CheckedSettings } from '../settings.js';
 
@@ -10,8 +10,8 @@ interface FillerHost {
   readonly limit: Semaphore;
   /** Counts the browsers that the pool should have now, without those it has. */
   readonly missing: () => number;
-  readonly start: (signal: AbortSignal) => Promise<Chromium>;
-  readonly onStarted: (chromium: Chromium) => void;
+  readonly start: (signal: AbortSignal) => Promise<LocalBrowser>;
+  readonly onStarted: (started: LocalBrowser) => void;
   readonly onFailed: (error: Error) => void;
 }
 
@@ -25,7 +25,7 @@ const LONGEST_BACKOFF = 15_000;
 export class Filler {
   readonly #host: FillerHost;
   readonly #stop = new AbortController();
-  readonly #jobs = new Set<Promise<Chromium | Error>>();
+  readonly #jobs = new Set<Promise<LocalBrowser | Error>>();
   #starting = 0;
   #failures = 0;
   #lastTurn = 0;
@@ -64,12 +64,12 @@ export class Filler {
 
   #fill(delay: () => number): void {
     while (!this.#stop.signal.aborted && this.#jobs.size < this.#host.missing()) {
-      const job: Promise<Chromium | Error> = this.#startOne(delay(), () => this.#jobs.delete(job));
+      const job: Promise<LocalBrowser | Error> = this.#startOne(delay(), () => this.#jobs.delete(job));
       this.#jobs.add(job);
     }
   }
 
-  async #startOne(delay: number, onEnd: () => void): Promise<Chromium | Error> {
+  async #startOne(delay: number, onEnd: () => void): Promise<LocalBrowser | Error> {
     const outcome = await this.#start(delay).catch((error: unknown) => error as Error);
     onEnd();
     if (!(outcome instanceof Error)) {
@@ -85,7 +85,7 @@ export class Filler {
     return outcome;
   }
 
-  async #start(delay: number): Promise<Chromium> {
+  async #start(delay: number): Promise<LocalBrowser> {
     const { signal } = this.#stop;
     if (delay > 0) await sleep(delay, undefined, { signal });
     this.#starting++;

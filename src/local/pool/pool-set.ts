@@ -1,7 +1,7 @@
 import type { LocalPoolStats, Log } from '../events.js';
 import { HttpFault, notFound } from '../http/answer.js';
 import type { CheckedSettings, Quirks } from '../settings.js';
-import { ChromiumPool, type LaunchBrowser } from './chromium-pool.js';
+import { ServedPool, type LaunchBrowser } from './served-pool.js';
 import { Semaphore } from '../../shared/semaphore.js';
 import { LeaseHistory, type ServedLease } from './served-lease.js';
 
@@ -14,7 +14,7 @@ interface PoolSetOptions {
 /** All pools of a server. The name of a lease is unique among them. */
 export class PoolSet {
   readonly history = new LeaseHistory();
-  readonly #pools: readonly ChromiumPool[];
+  readonly #pools: readonly ServedPool[];
   readonly #quirks: PoolSetOptions['quirks'];
 
   constructor(pools: readonly CheckedSettings[], { quirks, log, launch }: PoolSetOptions) {
@@ -23,14 +23,14 @@ export class PoolSet {
     const startLimit = new Semaphore();
     const nameConflict = (name: string | undefined) => this.#nameConflict(name);
     const shared = { launch, startLimit, history: this.history, log, keepsSessionId, nameConflict };
-    this.#pools = pools.map((settings) => new ChromiumPool(settings, shared));
+    this.#pools = pools.map((settings) => new ServedPool(settings, shared));
   }
 
   get names(): readonly string[] {
     return this.#pools.map(({ settings }) => settings.name);
   }
 
-  [Symbol.iterator](): Iterator<ChromiumPool> {
+  [Symbol.iterator](): Iterator<ServedPool> {
     return this.#pools.values();
   }
 
@@ -40,18 +40,18 @@ export class PoolSet {
   }
 
   /** @throws HttpFault 404 */
-  pool(idOrName: string): ChromiumPool {
+  pool(idOrName: string): ServedPool {
     const found = this.find(idOrName);
     if (!found) throw notFound('There is no pool with this id or name.');
     return found;
   }
 
-  find(idOrName: string): ChromiumPool | undefined {
+  find(idOrName: string): ServedPool | undefined {
     return this.#pools.find(({ settings }) => settings.id === idOrName || settings.name === idOrName);
   }
 
   /** Finds the pool with the browser of this session. @throws HttpFault 404 */
-  poolOfSession(sessionId: string): ChromiumPool {
+  poolOfSession(sessionId: string): ServedPool {
     const found = this.#pools.find((pool) => pool.find(sessionId));
     if (!found) throw notFound('There is no browser session with this id.');
     return found;

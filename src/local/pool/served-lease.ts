@@ -1,6 +1,6 @@
 import { clock, startTimer } from '../../shared/clock.js';
 import type { AcquireRequest } from '../../services/kernel-api.js';
-import type { Chromium } from '../browser/chromium.js';
+import type { LocalBrowser } from '../browser/local-browser.js';
 import type { DestroyReason } from '../events.js';
 import { newId } from '../../shared/ids.js';
 
@@ -8,8 +8,8 @@ import { newId } from '../../shared/ids.js';
 export type LeaseFields = Pick<AcquireRequest, 'name' | 'tags' | 'start_url'>;
 
 /** A browser of a pool and its session. The pool holds idle browsers in a list, and leased browsers in leases. */
-export class PooledChromium {
-  readonly chromium: Chromium;
+export class ServedBrowser {
+  readonly process: LocalBrowser;
   /** Since when the browser is idle, by `performance.now()`. */
   idleSince = performance.now();
   /** The session can have several leases, one after another. */
@@ -17,8 +17,8 @@ export class PooledChromium {
   /** Start of the session, in ISO 8601. */
   createdAt = new Date().toISOString();
 
-  constructor(chromium: Chromium) {
-    this.chromium = chromium;
+  constructor(process: LocalBrowser) {
+    this.process = process;
   }
 
   /** Implements the quirk of a new session for each lease. */
@@ -32,7 +32,7 @@ export class PooledChromium {
 export class ServedLease {
   /** A WebSocket URL is valid for one lease, and the session id is the same for all leases of a session. */
   readonly id = newId();
-  readonly browser: PooledChromium;
+  readonly browser: ServedBrowser;
   readonly sessionId: string;
   readonly request: LeaseFields;
   /** Start of the lease, by `performance.now()`. */
@@ -44,7 +44,7 @@ export class ServedLease {
   #timer: NodeJS.Timeout | undefined;
 
   /** @param timeout Milliseconds without a connection, from the start and from each last disconnect. */
-  constructor(browser: PooledChromium, request: LeaseFields, timeout: number, onInactive: () => void) {
+  constructor(browser: ServedBrowser, request: LeaseFields, timeout: number, onInactive: () => void) {
     this.browser = browser;
     this.sessionId = browser.sessionId;
     this.request = request;

@@ -5,7 +5,7 @@ import { isDiskFull } from '../../recorder/video-file.js';
 import type { EncodingBrowser } from '../../recorder/video-writer.js';
 import { PROTOCOL_NAMES, type Log, type ServedPoolEvent } from '../events.js';
 import { HttpFault } from '../http/answer.js';
-import type { ChromiumPool } from '../pool/chromium-pool.js';
+import type { ServedPool } from '../pool/served-pool.js';
 import type { ServedLease } from '../pool/served-lease.js';
 
 /** Recordings of one lease at the same time. */
@@ -40,15 +40,16 @@ export class LeaseRecordings {
   }
 
   /** Starts a recording, which ends with the lease at the latest. @throws HttpFault */
-  async start({ settings }: ChromiumPool, lease: ServedLease, plan: RecordingPlan): Promise<Recording> {
+  async start({ settings }: ServedPool, lease: ServedLease, plan: RecordingPlan): Promise<Recording> {
     const { id: leaseId, sessionId, signal } = lease;
+    const { chromium } = lease.browser.process;
+    if (!chromium) throw new HttpFault(501, 'not_implemented', 'Only Chromium can be recorded.');
     const running = this.list(sessionId).filter(({ ended }) => !ended);
     if (running.length >= MAX_PER_LEASE) throw tooMany();
     const { name: leaseName, tags } = lease.request;
     const session = { sessionId, leaseId, leaseName, tags, pool: settings.name };
     const categories = settings.telemetry;
     try {
-      const { chromium } = lease.browser;
       return await this.#recorder.record(chromium, session, { ...plan, categories }, signal);
     } catch (error) {
       throw this.#refusal(error as NodeJS.ErrnoException);

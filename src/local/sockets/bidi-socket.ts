@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws';
 import { isRecord } from '../../shared/json.js';
+import type { Chromium } from '../browser/chromium.js';
 import type { ServedLease } from '../pool/served-lease.js';
 import type { Quirks } from '../settings.js';
 import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from './websocket.js';
@@ -15,15 +16,21 @@ export class BidiSocket {
   readonly #socket: WebSocket;
   readonly #library: BidiLibrary;
   readonly #lease: ServedLease;
+  readonly #chromium: Chromium;
   readonly #isShared: boolean;
   #session: BidiSession | undefined;
   #turn: Promise<void> = Promise.resolve();
 
   /** @param kind `existing`: the session exists from the start, and no command ends it. */
-  constructor(socket: WebSocket, library: BidiLibrary, lease: ServedLease, kind: SessionKind) {
+  constructor(
+    socket: WebSocket,
+    library: BidiLibrary,
+    { lease, chromium, kind }: { lease: ServedLease; chromium: Chromium; kind: SessionKind },
+  ) {
     this.#socket = socket;
     this.#library = library;
     this.#lease = lease;
+    this.#chromium = chromium;
     this.#isShared = kind === 'existing';
     if (this.#isShared) this.#inTurn(() => this.#openShared());
     socket.on('message', (data: Buffer) => this.#inTurn(() => this.#receive(data.toString())));
@@ -78,8 +85,7 @@ export class BidiSocket {
   /** Opens the session. @returns chromium-bidi's answer to this `session.new`. */
   async #open(command: Command): Promise<BidiMessage> {
     let onMessage = (message: BidiMessage): void => this.#send(message);
-    const { chromium } = this.#lease.browser;
-    this.#session = await BidiSession.open(this.#library, chromium, (message) => onMessage(message));
+    this.#session = await BidiSession.open(this.#library, this.#chromium, (message) => onMessage(message));
     if (this.#socket.readyState !== this.#socket.OPEN) this.#session.close();
     void this.#session.closed.then(() => this.#end(GOING_AWAY, 'The browser has ended.'));
     const answer = new Promise<BidiMessage>((resolve) => {

@@ -3,13 +3,14 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { refuseUpgrade } from '../../net/loopback-server.js';
 import type { FeatureContext, RunningFeature } from '../feature.js';
-import { notFound, toFault, type HttpFault } from '../http/answer.js';
+import { HttpFault, notFound, toFault } from '../http/answer.js';
 import { checkSource, urlOf } from '../http/request.js';
 import type { ServedLease } from '../pool/served-lease.js';
 import { loadBidiLibrary } from './bidi-session.js';
 import { BidiSocket } from './bidi-socket.js';
 import { ServedCdpSocket } from './cdp-socket.js';
 import { PATHS, type Audience, type LeaseTokens } from './jwt.js';
+import { NativeBidiSocket } from './native-bidi-socket.js';
 import { openLeaseSocket, unauthorized, type LeaseSocket } from './lease-socket.js';
 import type { Upgrade } from './websocket.js';
 
@@ -68,9 +69,13 @@ async function opener(
   lease: ServedLease,
   protocol: Audience,
 ): Promise<LeaseSocket['open']> {
-  if (protocol === 'cdp') return (socket: WebSocket) => new ServedCdpSocket(socket, lease.browser.chromium);
+  const { chromium, sessions } = lease.browser.process;
+  if (sessions && protocol === 'bidi') return (socket: WebSocket) => new NativeBidiSocket(socket, sessions);
+  if (!chromium) throw new HttpFault(501, 'not_implemented', 'The browser has no CDP: use WebDriver BiDi.');
+  if (protocol === 'cdp') return (socket: WebSocket) => new ServedCdpSocket(socket, chromium);
   const library = await loadBidiLibrary();
-  return (socket: WebSocket) => new BidiSocket(socket, library, lease, quirks.bidiSession);
+  return (socket: WebSocket) =>
+    new BidiSocket(socket, library, { lease, chromium, kind: quirks.bidiSession });
 }
 
 function refuse(socket: Socket, { status, body }: HttpFault): void {

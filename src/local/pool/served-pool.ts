@@ -1,4 +1,4 @@
-import type { Chromium } from '../browser/chromium.js';
+import type { LocalBrowser } from '../browser/local-browser.js';
 import { openUrl } from '../browser/open-url.js';
 import type { DestroyReason, LocalPoolStats, Log } from '../events.js';
 import { closing, HttpFault } from '../http/answer.js';
@@ -7,7 +7,7 @@ import type { Semaphore } from '../../shared/semaphore.js';
 import { Filler } from './filler.js';
 import {
   nameField,
-  PooledChromium,
+  ServedBrowser,
   ServedLease,
   waitInQueue,
   type ServedLeaseEnd,
@@ -20,7 +20,7 @@ import {
 export type LaunchBrowser = (
   settings: Pick<CheckedSettings, 'headless'> & Partial<CheckedSettings>,
   signal: AbortSignal,
-) => Promise<Chromium>;
+) => Promise<LocalBrowser>;
 
 /** What the pools of a server share. */
 interface SharedByPools {
@@ -35,11 +35,11 @@ interface SharedByPools {
 }
 
 /** One pool: its idle browsers, its leases, and its waiting acquire requests. */
-export class ChromiumPool {
+export class ServedPool {
   readonly settings: CheckedSettings;
   readonly createdAt = new Date().toISOString();
   readonly #shared: SharedByPools;
-  readonly #idle: PooledChromium[] = [];
+  readonly #idle: ServedBrowser[] = [];
   readonly #leases = new Map<string, ServedLease>();
   /** The waiting acquire requests, in the order of their arrival. */
   readonly #queue = new Set<Waiter>();
@@ -57,7 +57,7 @@ export class ChromiumPool {
       limit: shared.startLimit,
       missing: () => this.#missing,
       start: (signal) => this.#start(signal),
-      onStarted: (chromium) => this.#onStarted(chromium),
+      onStarted: (started) => this.#onStarted(started),
       onFailed: (error) => this.#onFailed(error),
     });
   }
@@ -73,7 +73,7 @@ export class ChromiumPool {
   }
 
   /** The leased browsers, then the idle ones in the order in which they are leased. */
-  get browsers(): readonly PooledChromium[] {
+  get browsers(): readonly ServedBrowser[] {
     return [...this.#leases.values()].map(({ browser }) => browser).concat(this.#idle);
   }
 
@@ -102,7 +102,7 @@ export class ChromiumPool {
   }
 
   /** The browser of a session, idle or leased. */
-  find(sessionId: string): PooledChromium | undefined {
+  find(sessionId: string): ServedBrowser | undefined {
     const lease = this.#leases.get(sessionId);
     return lease?.browser ?? this.#idle.find((browser) => browser.sessionId === sessionId);
   }
@@ -177,7 +177,7 @@ export class ChromiumPool {
     }
   }
 
-  #grant({ request, grant }: Waiter, browser: PooledChromium): void {
+  #grant({ request, grant }: Waiter, browser: ServedBrowser): void {
     const { name: pool, timeoutSeconds } = this.settings;
     const { sessionId } = browser;
     const lease = new ServedLease(browser, request, timeoutSeconds * 1000, () => {
@@ -202,8 +202,8 @@ export class ChromiumPool {
     this.#serveQueue();
   }
 
-  #destroy(browser: PooledChromium, reason: DestroyReason): void {
-    const { sessionId, chromium } = browser;
+  #destroy(browser: ServedBrowser, reason: DestroyReason): void {
+    const { sessionId, process } = browser;
     const lease = this.#leases.get(sessionId);
     const place = this.#idle.indexOf(browser);
     if (place !== -1) this.#idle.splice(place, 1);
@@ -212,28 +212,28 @@ export class ChromiumPool {
     lease?.end();
     this.#totals.destroyed++;
     this.#shared.log({ type: 'browser-destroyed', pool: this.settings.name, sessionId, reason });
-    this.#kill(chromium);
+    this.#kill(process);
     if (!this.#closed) this.#filler.refill();
   }
 
-  #kill(chromium: Chromium): void {
-    const ending = chromium.kill().finally(() => this.#ending.delete(ending));
+  #kill(started: LocalBrowser): void {
+    const ending = started.kill().finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
 
-  async #start(signal: AbortSignal): Promise<Chromium> {
-    const chromium = await this.#shared.launch(this.settings, signal);
+  async #start(signal: AbortSignal): Promise<LocalBrowser> {
+    const started = await this.#shared.launch(this.settings, signal);
     const { startUrl } = this.settings;
-    if (startUrl !== undefined) await openUrl(chromium, startUrl, signal);
-    return chromium;
+    if (startUrl !== undefined) await openUrl(started, startUrl, signal);
+    return started;
   }
 
-  #onStarted(chromium: Chromium): void {
-    if (this.#closed) return this.#kill(chromium);
-    const browser = new PooledChromium(chromium);
-    void chromium.exited.then(() => this.#destroy(browser, 'exited'));
+  #onStarted(started: LocalBrowser): void {
+    if (this.#closed) return this.#kill(started);
+    const browser = new ServedBrowser(started);
+    void started.exited.then(() => this.#destroy(browser, 'exited'));
     const { sessionId } = browser;
-    this.#shared.log({ type: 'browser-started', pool: this.settings.name, sessionId, pid: chromium.pid });
+    this.#shared.log({ type: 'browser-started', pool: this.settings.name, sessionId, pid: started.pid });
     this.#idle.push(browser);
     this.#serveQueue();
   }

@@ -1,0 +1,123 @@
+import { CdpClient } from './cdp-client.js';
+import { cleanBrowser, until } from './clean-browser.js';
+import { isBlank } from './connector.js';
+import type { CommandParams } from './message.js';
+import type { MessageRules } from './message-filter.js';
+import type { CdpCarrier } from './wire.js';
+
+/** The user context that every browser has, and that no command removes. */
+const OWN = 'default';
+
+/** Notes what a lease does over WebDriver BiDi that no page shows, and that outlasts the connection. */
+export class BidiWatch {
+  /** Whether the connection began the session of the browser, and not its service. */
+  hasBegunSession = false;
+  /** What no command removes. */
+  readonly left = new Set<string>();
+  readonly rules: MessageRules;
+
+  /** @param onOwnContextUsed Called with a command for the browser's own context, which may have no page there. */
+  constructor(onOwnContextUsed: () => void) {
+    const note = (userContext: string | null | undefined) => {
+      if ((userContext ?? OWN) === OWN) onOwnContextUsed();
+      return undefined;
+    };
+    const ofPartition = ({ partition }: CommandParams<'storage.setCookie'>) => note(partition?.userContext);
+    const leave = (what: string) => void this.left.add(what);
+    this.rules = {
+      commands: {
+        'permissions.setPermission': ({ userContext }) => note(userContext),
+        'storage.setCookie': ofPartition,
+        'storage.deleteCookies': ofPartition,
+        'webExtension.install': () => leave('an extension'),
+      },
+      events: { 'browsingContext.downloadWillBegin': () => leave('a download') },
+      results: { 'session.new': () => void (this.hasBegunSession = true) },
+    };
+  }
+}
+
+/**
+ * Does over WebDriver BiDi what `cleanBrowser` does over CDP. Chromium accepts CDP commands within BiDi. Other browsers, such as
+ * Firefox, remove user contexts with all their data, but have no command that clears the storage of their own context.
+ *
+ * @throws If the browser refuses a command, or if something may be left.
+ */
+export async function cleanOverBidi(
+  carrier: CdpCarrier,
+  { isOwnContextUsed, watch }: { isOwnContextUsed: boolean; watch: BidiWatch },
+): Promise<void> {
+  const bidi = new CdpClient(carrier);
+  if (await hasCdp(bidi)) return cleanBrowser(cdpWithin(bidi, carrier.ended), { isOwnContextUsed });
+  const [left] = isOwnContextUsed ? [OF_OWN_CONTEXT] : watch.left;
+  if (left !== undefined) throw new Error(`This browser has no command that removes ${left}.`);
+  // The preload scripts, intercepts and overrides of a session end with it.
+  if (!watch.hasBegunSession) throw new Error('The lease used a session that does not end with it.');
+  await removeUserContexts(bidi);
+}
+
+const OF_OWN_CONTEXT = 'the storage of its own context';
+
+/** Whether a browser accepts CDP commands within BiDi. */
+export async function hasCdp(bidi: CdpClient): Promise<boolean> {
+  const command = { method: 'Browser.getVersion', params: {} };
+  return bidi.send('goog:cdp.sendCommand', command).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Carries CDP commands within BiDi. Events stay behind. */
+function cdpWithin(bidi: CdpClient, ended: Promise<unknown>): CdpCarrier {
+  let onMessage: (data: Uint8Array) => void = () => {};
+  return {
+    ended,
+    listen: (listener) => void (onMessage = listener),
+    send: (text) => {
+      const { id, sessionId, ...command } = JSON.parse(text) as { id: number; sessionId?: string };
+      const answer = (outcome: object) => onMessage(Buffer.from(JSON.stringify({ id, ...outcome })));
+      bidi.send('goog:cdp.sendCommand', { ...command, session: sessionId }).then(
+        ({ result }) => answer({ result }),
+        (error: Error) => answer({ error: { message: error.message } }),
+      );
+    },
+  };
+}
+
+/** Removes all user contexts, with their pages and data, and what commands set in blank pages of the browser's own context. */
+async function removeUserContexts(bidi: CdpClient): Promise<void> {
+  const pages = async () => (await bidi.send('browsingContext.getTree', { maxDepth: 0 })).contexts;
+  const open = (type: 'tab' | 'window', beside?: Page) =>
+    bidi.send('browsingContext.create', { type, referenceContext: beside?.context });
+  const close = ({ context }: Page) => bidi.send('browsingContext.close', { context });
+  const own = (await pages()).filter(isOwn);
+  // A browser ends with its last page.
+  if (own.length === 0) own.push(await open('tab'));
+  await until('A page of the lease is still open.', async () => {
+    const others = (await pages()).filter((page) => !isOwn(page));
+    if (others.length === 0) return true;
+    // A page can close itself, or with the page that opened it.
+    await Promise.all(others.map((page) => close(page).catch(() => {})));
+    // A page can open another one when it is left. Windows open in the order of their requests: that one is there now.
+    await close(await open('window'));
+    return false;
+  });
+  const { userContexts } = await bidi.send('browser.getUserContexts');
+  const others = userContexts.filter((one) => !isOwn(one));
+  await Promise.all(others.map((one) => bidi.send('browser.removeUserContext', one)));
+  // After the others, whose scripts may not end: a new page comes to the front, for which the one there must answer.
+  const blank = own.filter(({ url = '' }) => isBlank(url));
+  // A window, with its size, closes with its last page.
+  if (blank.length === own.length) await open('tab', own[0]);
+  await Promise.all(blank.map(close));
+  if (!(await pages()).every(isOwn)) throw new Error('A page of the lease is still open.');
+}
+
+interface Page {
+  readonly context: string;
+  readonly url?: string | undefined;
+}
+
+function isOwn({ userContext }: { userContext?: string | null | undefined }): boolean {
+  return userContext === OWN;
+}

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import { raceTimeout } from '../../shared/abort.js';
+import { isRecord, parseJson } from '../../shared/json.js';
+
+/** Milliseconds for a command, on a busy machine. */
+const ANSWER_TIMEOUT = 20_000;
+
+/** Size of a message in bytes. A screenshot of a large page is one message. */
+const LARGEST_MESSAGE = 512 * 1024 * 1024;
+
+/**
+ * The WebDriver sessions of a Firefox, which has one at a time, at a port without a secret. While no client is connected, a session
+ * of our own keeps other programs of this machine out.
+ */
+export class FirefoxSessions {
+  readonly #url: string;
+  readonly #onLost: () => void;
+  readonly #clients = new Set<WebSocket>();
+  #own: WebSocket | undefined;
+  /** One change after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Opens the first session, which waits until Firefox has started.
+   *
+   * @param onLost Called when another program has the session, or Firefox does not answer: the browser is not usable then.
+   */
+  static async open(url: string, onLost: () => void): Promise<FirefoxSessions> {
+    const sessions = new FirefoxSessions(url, onLost);
+    await sessions.#guard();
+    return sessions;
+  }
+
+  private constructor(url: string, onLost: () => void) {
+    this.#url = url;
+    this.#onLost = onLost;
+  }
+
+  /** Opens a WebSocket for a client, who begins a session there. */
+  connect(): Promise<WebSocket> {
+    return this.#inTurn(async () => {
+      await this.#endOwn();
+      const socket = await this.#open();
+      this.#clients.add(socket);
+      return socket;
+    });
+  }
+
+  /** Ends the session of a client, with all that it set. */
+  disconnect(socket: WebSocket): Promise<void> {
+    return this.#inTurn(async () => {
+      await endSession(socket);
+      this.#clients.delete(socket);
+      if (this.#clients.size === 0) await this.#guard();
+    });
+  }
+
+  /** Opens a URL in the first page. Resolves when the page has loaded. */
+  openUrl(url: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (!this.#own) return;
+      const { contexts } = await ask(this.#own, 'browsingContext.getTree', { maxDepth: 0 });
+      const [page] = contexts as { context: string }[];
+      await ask(this.#own, 'browsingContext.navigate', { context: page?.context, url, wait: 'complete' });
+    });
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  async #guard(): Promise<void> {
+    try {
+      const socket = await this.#open();
+      await ask(socket, 'session.new', { capabilities: {} });
+      this.#own = socket;
+    } catch (error) {
+      this.#onLost();
+      throw error;
+    }
+  }
+
+  async #endOwn(): Promise<void> {
+    if (this.#own) await endSession(this.#own);
+    this.#own = undefined;
+  }
+
+  async #open(): Promise<WebSocket> {
+    const socket = new WebSocket(this.#url, { perMessageDeflate: false, maxPayload: LARGEST_MESSAGE });
+    socket.on('error', () => {});
+    await once(socket, 'open');
+    return socket;
+  }
+}
+
+/** Ends the session of a WebSocket, if it has one, and closes it. */
+async function endSession(socket: WebSocket): Promise<void> {
+  await ask(socket, 'session.end').catch(() => {});
+  socket.terminate();
+}
+
+/** Above the ids of every client. */
+const FIRST_ID = 2 ** 52;
+let lastId = FIRST_ID;
+
+/** Sends a command. Resolves to its result. */
+async function ask(socket: WebSocket, method: string, params: object = {}): Promise<Record<string, unknown>> {
+  const id = ++lastId;
+  let onMessage!: (data: Buffer) => void;
+  const answer = new Promise<Record<string, unknown>>((resolve, reject) => {
+    onMessage = (data) => {
+      const message = parseJson(String(data));
+      if (!isRecord(message) || message['id'] !== id) return;
+      if (isRecord(message['result'])) resolve(message['result']);
+      else reject(new Error(`${method} failed: ${String(message['error'])}.`));
+    };
+    socket.once('close', () => reject(new Error('The connection to Firefox has ended.')));
+  });
+  socket.on('message', onMessage);
+  socket.send(JSON.stringify({ id, method, params }));
+  try {
+    return await raceTimeout(
+      ANSWER_TIMEOUT,
+      () => answer,
+      () => new Error(`Firefox did not answer ${method}.`),
+    );
+  } finally {
+    socket.off('message', onMessage);
+  }
+}
