@@ -14,7 +14,7 @@ import { DownloadWatch, type PlanOfDownloads } from './downloads.js';
 import { MessageFilter, type MessageRules } from './message-filter.js';
 import { Extensions, type ConnectAddition } from './extension.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
-import { Socket, type CdpSocket, type OpenClient, type SocketEnd } from './socket.js';
+import { Socket, type CdpSocket, type OpenCdp, type OpenClient, type SocketEnd } from './socket.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { headersTo, trustedUrl } from './trusted-url.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
@@ -146,21 +146,15 @@ async function connectOnce<Handles>(
   plan: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { protocol, connectTimeout } = plan.settings;
   const parts = await openParts(connector, grant, plan, signal);
-  const { socket, filter, watch, extensions, downloads, saving, openCdp, openClient } = parts;
+  const { socket, filter, extensions, downloads, saving, openClient } = parts;
   const { ended } = socket;
   void ended.then(() => extensions.cut());
   const cut = () => {
     extensions.cut();
     socket.cut('closed-by-us');
   };
-  const hasOnlyBidi = protocol === 'bidi' && grant.cdpUrl === undefined;
-  const clean = async (how: { isOwnContextUsed: boolean }) => {
-    if (protocol === 'cdp') return cleanBrowser(socket.takeOver(), how);
-    if (hasOnlyBidi) return cleanOverBidi(socket.takeOver(), { ...how, watch });
-    return cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
-  };
+  const { hasOnlyBidi, clean, endSession } = endsOf(grant, plan, parts);
   const connecting = async () => {
     saving?.prepare((await createTemporaryFolder(socket)).path);
     const request = requestOf(grant, plan, { socket, openClient });
@@ -184,17 +178,33 @@ async function connectOnce<Handles>(
       connection.explain?.(error);
       for (const one of plan.additions) one.explain?.(error, { isElsewhere: isElsewhere(grant) });
     };
-    const disconnect = async () => {
-      // A browser without CDP, such as Firefox, has one session at a time, which outlasts its connection.
-      if (watch.hasBegunSession) await new CdpClient(socket.takeOver()).send('session.end').catch(() => {});
-      await connection.disconnect();
-    };
+    const disconnect = () => endSession().then(connection.disconnect);
     const open = { ...connection, explain, socket, ended, downloads, cut, cleanup, clean };
     return hasOnlyBidi ? { ...open, disconnect } : open;
   } catch (error) {
     cut();
     throw error;
   }
+}
+
+/** How a connection leaves its browser for the next one. */
+function endsOf(
+  { cdpUrl }: Grant,
+  { settings }: ConnectPlan,
+  { socket, watch, openCdp }: { socket: Socket; watch: BidiWatch; openCdp: OpenCdp },
+) {
+  const { protocol, connectTimeout } = settings;
+  const hasOnlyBidi = protocol === 'bidi' && cdpUrl === undefined;
+  const clean = async (how: { isOwnContextUsed: boolean }) => {
+    if (protocol === 'cdp') return cleanBrowser(socket.takeOver(), how);
+    if (hasOnlyBidi) return cleanOverBidi(socket.takeOver(), { ...how, watch });
+    return cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), socket.ended, how);
+  };
+  /** A browser without CDP, such as Firefox, has one session at a time, which outlasts its connection. Never rejects. */
+  const endSession = async () => {
+    if (watch.hasBegunSession) await new CdpClient(socket.takeOver()).send('session.end').catch(() => {});
+  };
+  return { hasOnlyBidi, clean, endSession };
 }
 
 const NO_LIMIT = 'The lease limits its clients, which is not possible over WebDriver BiDi.';

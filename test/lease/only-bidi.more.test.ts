@@ -128,7 +128,10 @@ const LEFT: readonly Left[] = [
   [
     'a permission',
     ({ browser }) =>
-      browser.defaultBrowserContext().overridePermissions(site.as('localhost'), ['geolocation']),
+      browser.defaultBrowserContext().setPermission(site.as('localhost'), {
+        permission: { name: 'geolocation' },
+        state: 'granted',
+      }),
   ],
   ['an open page', async ({ browser }) => (await browser.newPage()).goto(here('left'))],
   [
