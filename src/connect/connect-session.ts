@@ -178,7 +178,7 @@ async function connectOnce<Handles>(
       connection.explain?.(error);
       for (const one of plan.additions) one.explain?.(error, { isElsewhere: isElsewhere(grant) });
     };
-    const disconnect = () => endSession().then(connection.disconnect);
+    const disconnect = () => endSession().then(() => connection.disconnect());
     const open = { ...connection, explain, socket, ended, downloads, cut, cleanup, clean };
     return hasOnlyBidi ? { ...open, disconnect } : open;
   } catch (error) {
