@@ -10,12 +10,13 @@ const ANSWER_TIMEOUT = 20_000;
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
 /**
- * The WebDriver sessions of a Firefox, which has one at a time, at a port without a secret. While no client is connected, a session
- * of our own keeps other programs of this machine out.
+ * The WebDriver sessions of a Firefox, which has one at a time, at a port without a secret. While no client has one, a session of our
+ * own keeps other programs of this machine out, except for the milliseconds of a change.
  */
 export class FirefoxSessions {
   readonly #url: string;
   readonly #onLost: () => void;
+  /** Those that began a session, or tried to. */
   readonly #clients = new Set<WebSocket>();
   #own: WebSocket | undefined;
   /** One change after the other. */
@@ -37,22 +38,26 @@ export class FirefoxSessions {
     this.#onLost = onLost;
   }
 
-  /** Opens a WebSocket for a client, who begins a session there. */
+  /** Opens a WebSocket for a client. It has no session yet. */
   connect(): Promise<WebSocket> {
+    return this.#open();
+  }
+
+  /** Makes room for the session of a client, whose next command is `session.new`. */
+  begin(socket: WebSocket): Promise<void> {
     return this.#inTurn(async () => {
-      await this.#endOwn();
-      const socket = await this.#open();
       this.#clients.add(socket);
-      return socket;
+      if (this.#own) await endSession(this.#own);
+      this.#own = undefined;
     });
   }
 
-  /** Ends the session of a client, with all that it set. */
+  /** Ends the connection of a client, and its session with all that it set. */
   disconnect(socket: WebSocket): Promise<void> {
     return this.#inTurn(async () => {
       await endSession(socket);
       this.#clients.delete(socket);
-      if (this.#clients.size === 0) await this.#guard();
+      if (this.#clients.size === 0 && !this.#own) await this.#guard();
     });
   }
 
@@ -81,11 +86,6 @@ export class FirefoxSessions {
       this.#onLost();
       throw error;
     }
-  }
-
-  async #endOwn(): Promise<void> {
-    if (this.#own) await endSession(this.#own);
-    this.#own = undefined;
   }
 
   async #open(): Promise<WebSocket> {

@@ -8,15 +8,18 @@ const MOST_UNREAD = 512 * 1024 * 1024;
 /** The BiDi WebSocket of a client of a browser that speaks BiDi by itself: messages pass unchanged. */
 export class NativeBidiSocket {
   readonly #socket: WebSocket;
-  readonly #early: [RawData, boolean][] = [];
+  readonly #sessions: FirefoxSessions;
   #browser: WebSocket | undefined;
   #isClosed = false;
+  #hasBegun = false;
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(socket: WebSocket, sessions: FirefoxSessions) {
     this.#socket = socket;
-    socket.on('message', (data, isBinary) => this.#send(data, isBinary));
+    this.#sessions = sessions;
+    this.#inTurn(() => this.#open());
+    socket.on('message', (data, isBinary) => this.#inTurn(() => this.#send(data, isBinary)));
     socket.once('close', () => this.cut());
-    this.#open(sessions).catch(() => closeWebSocket(socket, SERVER_ERROR, 'The browser does not answer.'));
   }
 
   /** Ends the connection. No further command reaches the browser. */
@@ -28,10 +31,17 @@ export class NativeBidiSocket {
 
   #onCut = () => {};
 
-  async #open(sessions: FirefoxSessions): Promise<void> {
-    const browser = await sessions.connect();
+  /** Messages keep their order: they wait until the connection, and then the session, can be opened. */
+  #inTurn(step: () => void | Promise<void>): void {
+    this.#turn = this.#turn
+      .then(step)
+      .catch(() => closeWebSocket(this.#socket, SERVER_ERROR, 'The browser does not answer.'));
+  }
+
+  async #open(): Promise<void> {
+    const browser = await this.#sessions.connect();
     // The session of a client that has left would keep out the next one.
-    const end = () => void sessions.disconnect(browser).catch(() => {});
+    const end = () => void this.#sessions.disconnect(browser).catch(() => {});
     if (this.#isClosed) return end();
     this.#onCut = () => {
       this.#onCut = () => {};
@@ -44,13 +54,16 @@ export class NativeBidiSocket {
       closeWebSocket(this.#socket, code === NORMAL ? NORMAL : GOING_AWAY, 'The session has ended.');
     });
     this.#browser = browser;
-    for (const message of this.#early.splice(0)) this.#send(...message);
   }
 
-  #send(data: RawData, isBinary: boolean): void {
-    if (this.#isClosed) return;
-    if (this.#browser) relay(data, isBinary, this.#browser);
-    else this.#early.push([data, isBinary]);
+  async #send(data: RawData, isBinary: boolean): Promise<void> {
+    const browser = this.#browser;
+    if (this.#isClosed || !browser) return;
+    if (!this.#hasBegun && String(data).includes('"session.new"')) {
+      this.#hasBegun = true;
+      await this.#sessions.begin(browser);
+    }
+    if (!this.#isClosed) relay(data, isBinary, browser);
   }
 }
 
