@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Suites that leak on purpose. leaks.real.test.ts runs them in a separate vitest process. */
+/** Suites that leak on purpose. leaks.more.test.ts runs them in a separate vitest process. */
 export default defineConfig({
   test: {
     include: ['test/support/leaking/*.leak.ts'],
