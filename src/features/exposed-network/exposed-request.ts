@@ -4,6 +4,7 @@ import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { pipeline, Transform, type Readable } from 'node:stream';
 import zlib from 'node:zlib';
+import { raceAbort } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { isLoopback } from '../../shared/urls.js';
 import type { ExposedUrl } from './exposed-hosts.js';
@@ -142,7 +143,7 @@ export class ExposedSender {
       ...Object.fromEntries(kept.map(([name, value]) => [name.toLowerCase(), asBytes(value)])),
     };
     if (url.protocol === 'https:') {
-      const session = await this.#http2.of(url, { rejectUnauthorized, lookup });
+      const session = await raceAbort(this.#http2.of(url, { rejectUnauthorized, lookup }), signal);
       if (session && !session.destroyed) return requestOver(session, url, { ...request, headers }, signal);
     }
     const options: RequestOptions & https.RequestOptions = {

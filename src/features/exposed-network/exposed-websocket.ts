@@ -14,6 +14,8 @@ import type { AttachedTarget, Targets } from './targets.js';
 const NAME = '__exposedWebSocket';
 /** Bytes that a page has not taken: above that, its server waits. */
 const MOST_WAITING = 1024 * 1024;
+/** Bytes that servers have not taken, of all pages together: a page can send without a pause. */
+const MOST_UNSENT = 128 * 1024 * 1024;
 /** As in Chromium. */
 const MOST_OPEN = 255;
 /** What a page that is left sends to its server. */
@@ -47,8 +49,8 @@ export interface WebSocketPlan {
  */
 export class ExposedWebSockets {
   readonly #plan: WebSocketPlan;
-  /** By session, JavaScript context and id. */
-  readonly #open = new Map<string, WebSocket>();
+  /** By session, JavaScript context and id. Undefined until the request is sent. */
+  readonly #open = new Map<string, WebSocket | undefined>();
 
   constructor(plan: WebSocketPlan) {
     this.#plan = plan;
@@ -83,20 +85,23 @@ export class ExposedWebSockets {
     const message = jsonOf(payload);
     if (name !== NAME || !target || !isRecord(message) || typeof message['id'] !== 'string') return;
     const said = { id: message['id'], message, target, contextId: executionContextId };
-    const socket = this.#open.get(keyOf(said));
     if (typeof message['url'] === 'string') void this.#join(said, message['url']);
-    else if (socket) this.#pass(said, socket);
+    else if (this.#open.has(keyOf(said))) this.#pass(said);
   }
 
   /** The documents of a target were left. */
   leave(sessionId: string, contextId?: number): void {
     const prefix = [sessionId, ...(contextId === undefined ? [] : [contextId])].join(' ');
-    for (const [key, socket] of this.#open) if (key.startsWith(`${prefix} `)) close(socket, GOING_AWAY);
+    for (const [key, socket] of this.#open) {
+      if (!key.startsWith(`${prefix} `)) continue;
+      if (socket) close(socket, GOING_AWAY);
+      else this.#open.delete(key);
+    }
   }
 
   /** Closes all. */
   cut(): void {
-    for (const socket of this.#open.values()) socket.terminate();
+    for (const socket of this.#open.values()) socket?.terminate();
   }
 
   async #join(said: Said, text: string): Promise<void> {
@@ -104,11 +109,14 @@ export class ExposedWebSockets {
     const key = keyOf(said);
     if (url === undefined || this.#open.has(key)) return;
     if (this.#open.size >= MOST_OPEN) return this.#tell(said, { close: FAILED });
+    // Before the headers are known: a script can call the function many times at once.
+    this.#open.set(key, undefined);
     const { signal, onRequest, acceptsInsecureCerts } = this.#plan;
     onRequest(new URL(url).host);
     const { WebSocket: Client } = await loadWs();
     const headers = await this.#headersOf(said, url);
-    if (signal.aborted) return;
+    // The page was left, or has closed the WebSocket.
+    if (signal.aborted || !this.#open.has(key)) return;
     const protocols = listOf(said.message['protocols']);
     const { origin, ...others } = headers;
     const options = { headers: others, origin, rejectUnauthorized: !acceptsInsecureCerts() };
@@ -119,6 +127,7 @@ export class ExposedWebSockets {
       socket = new Client(url, protocols, { ...options, ...(isLocalhost && { lookup: lookupLocalhost }) });
     } catch {
       // A header of the page that no request may have.
+      this.#open.delete(key);
       return this.#tell(said, { close: FAILED });
     }
     this.#open.set(key, socket);
@@ -153,15 +162,22 @@ export class ExposedWebSockets {
     });
   }
 
-  #pass(said: Said, socket: WebSocket): void {
+  #pass(said: Said): void {
     const { text, bytes, close: closing } = said.message;
+    const key = keyOf(said);
+    const socket = this.#open.get(key);
     if (isRecord(closing)) {
       const { code, reason } = closing;
-      return close(socket, typeof code === 'number' ? code : undefined, String(reason ?? ''));
+      if (socket) return close(socket, typeof code === 'number' ? code : undefined, String(reason ?? ''));
+      this.#open.delete(key);
+      return void this.#tell(said, { close: FAILED });
     }
+    if (!socket || socket.readyState !== socket.OPEN) return;
     const data = typeof bytes === 'string' ? Buffer.from(bytes, 'base64') : String(text);
-    if (socket.readyState !== socket.OPEN) return;
     socket.send(data, () => void this.#tell(said, { sent: Buffer.byteLength(data) }));
+    let unsent = 0;
+    for (const one of this.#open.values()) unsent += one?.bufferedAmount ?? 0;
+    if (unsent > MOST_UNSENT) socket.terminate();
   }
 
   /** Resolves when the page has received the message, or can't. */

@@ -1,6 +1,6 @@
 import http2, { type ClientHttp2Session } from 'node:http2';
 import { isIP, type LookupFunction } from 'node:net';
-import tls from 'node:tls';
+import tls, { type TLSSocket } from 'node:tls';
 
 export interface TlsHow {
   readonly rejectUnauthorized: boolean;
@@ -10,6 +10,8 @@ export interface TlsHow {
 /** The connections to servers that speak HTTP/2. Over TLS, a browser speaks it wherever the server does. */
 export class Http2Sessions {
   readonly #byOrigin = new Map<string, Promise<ClientHttp2Session | undefined>>();
+  /** Those of servers that have not answered. */
+  readonly #opening = new Set<TLSSocket>();
 
   /** Resolves to undefined if the server speaks only HTTP/1.1. Rejects with the error of the connection. */
   of(url: URL, how: TlsHow): Promise<ClientHttp2Session | undefined> {
@@ -17,7 +19,7 @@ export class Http2Sessions {
     const known = this.#byOrigin.get(origin);
     if (known) return known;
     const forget = () => this.#byOrigin.delete(origin);
-    const opening = open(url, how, forget);
+    const opening = this.#start(url, how, forget);
     this.#byOrigin.set(origin, opening);
     opening.catch(forget);
     return opening;
@@ -26,31 +28,33 @@ export class Http2Sessions {
   close(): void {
     for (const one of this.#byOrigin.values()) one.then((session) => session?.destroy()).catch(() => {});
     this.#byOrigin.clear();
+    for (const socket of this.#opening) socket.destroy(new Error('The lease has ended.'));
   }
-}
 
-async function open(url: URL, how: TlsHow, onEnd: () => void): Promise<ClientHttp2Session | undefined> {
-  const host = url.hostname.replaceAll(/^\[|\]$/g, '');
-  const socket = tls.connect({
-    host,
-    port: Number(url.port || 443),
-    ...(isIP(host) === 0 && { servername: host }),
-    ALPNProtocols: ['h2', 'http/1.1'],
-    rejectUnauthorized: how.rejectUnauthorized,
-    ...(how.lookup && { lookup: how.lookup }),
-  });
-  await new Promise((resolve, reject) => {
-    socket.once('secureConnect', resolve);
-    socket.once('error', reject);
-  });
-  if (socket.alpnProtocol !== 'h2') {
-    socket.destroy();
-    return undefined;
+  async #start(url: URL, how: TlsHow, onEnd: () => void): Promise<ClientHttp2Session | undefined> {
+    const host = url.hostname.replaceAll(/^\[|\]$/g, '');
+    const socket = tls.connect({
+      host,
+      port: Number(url.port || 443),
+      ...(isIP(host) === 0 && { servername: host }),
+      ALPNProtocols: ['h2', 'http/1.1'],
+      rejectUnauthorized: how.rejectUnauthorized,
+      ...(how.lookup && { lookup: how.lookup }),
+    });
+    this.#opening.add(socket);
+    await new Promise((resolve, reject) => {
+      socket.once('secureConnect', resolve);
+      socket.once('error', reject);
+    }).finally(() => this.#opening.delete(socket));
+    if (socket.alpnProtocol !== 'h2') {
+      socket.destroy();
+      return undefined;
+    }
+    const session = http2.connect(url.origin, { createConnection: () => socket });
+    // Of a request, its stream reports the error.
+    session.on('error', () => {});
+    session.once('goaway', onEnd);
+    session.once('close', onEnd);
+    return session;
   }
-  const session = http2.connect(url.origin, { createConnection: () => socket });
-  // Of a request, its stream reports the error.
-  session.on('error', () => {});
-  session.once('goaway', onEnd);
-  session.once('close', onEnd);
-  return session;
 }

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { explainRefusal } from '../../../src/features/exposed-network/explain-refusal.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import {
@@ -12,6 +13,10 @@ import {
   type StreamLimits,
   TooLargeError,
 } from '../../../src/features/exposed-network/exposed-request.js';
+import {
+  ExposedWebSockets,
+  type WebSocketPlan,
+} from '../../../src/features/exposed-network/exposed-websocket.js';
 import { faultInHosts } from '../../../src/shared/hosts.js';
 
 /** The rules, the URLs that they match, and others. */
@@ -322,6 +327,23 @@ describe('a request of an exposed URL', () => {
     expect((await third).body.length).toBe(size);
   });
 
+  it('does not wait for a server of TLS that never answers, neither after the page was left nor at the end', async () => {
+    const server = createTcpServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const sender = new ExposedSender();
+    const { port } = server.address() as AddressInfo;
+    const url = new ExposedHosts('127.0.0.1').read(`https://127.0.0.1:${port}/`, 'request')!;
+    const request = { url, method: 'GET', headers: {}, body: undefined, isEventSource: false };
+    const left = new AbortController();
+    const sending = sender.send(request, left.signal);
+    const [connection] = await once(server, 'connection');
+    left.abort('left');
+    await expect(sending).rejects.toBe('left');
+    sender.close();
+    await once(connection.resume(), 'close');
+  });
+
   it('does not wait for the body of a response to HEAD, however long it would be', async () => {
     const { send } = await serve((_request, response) =>
       response.writeHead(200, { 'content-length': 10 ** 10 }).end(),
@@ -352,5 +374,68 @@ describe('a request of an exposed URL', () => {
     const { send, server } = await serve(() => {});
     server.close();
     await expect(send()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});
+
+describe('the WebSockets of a page that calls the function of the lease itself', () => {
+  async function serve() {
+    const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    await once(server, 'listening');
+    onTestFinished(() => {
+      sockets.cut();
+      for (const client of server.clients) client.terminate();
+      server.close();
+    });
+    const { port } = server.address() as AddressInfo;
+    const told: { id: string; open?: object; close?: { code: number } }[] = [];
+    const target = { targetId: 'page', sessionId: 'session', type: 'page', places: new Map() };
+    const send = async (method: string, { expression = '' }: { expression?: string }) => {
+      if (method === 'Runtime.evaluate') told.push(JSON.parse(/\((.*)\)$/.exec(expression)![1]!));
+      return { cookies: [] };
+    };
+    // Only what a browser answers.
+    const sockets = new ExposedWebSockets({
+      hosts: new ExposedHosts('127.0.0.1'),
+      clients: { headersOf: () => ({}) },
+      cdp: () => ({ send }),
+      targets: () => ({ of: () => target, frames: async () => [] }),
+      signal: new AbortController().signal,
+      acceptsInsecureCerts: () => false,
+      onRequest: () => {},
+    } as unknown as WebSocketPlan);
+    const call = (id: string, message: object) => {
+      const payload = JSON.stringify({ id, ...message });
+      sockets.receive({ name: '__exposedWebSocket', payload, executionContextId: 1 }, 'session');
+    };
+    return { server, sockets, call, told, url: `ws://127.0.0.1:${port}/` };
+  }
+
+  it('are at most as many as in a browser, also if they are opened at once', async () => {
+    const { server, call, told, url } = await serve();
+    for (let id = 0; id < 300; id++) call(`${id}`, { url });
+    const ends = () => [told.filter((one) => one.open).length, told.filter((one) => one.close).length];
+    await expect.poll(ends).toEqual([255, 45]);
+    expect(server.clients.size).toBe(255);
+  });
+
+  it('are not opened if the page closes them, or is left, before', async () => {
+    const { server, sockets, call, told, url } = await serve();
+    call('closed', { url });
+    call('closed', { close: {} });
+    call('left', { url });
+    sockets.leave('session');
+    call('open', { url });
+    await expect.poll(() => told).toMatchObject([{ id: 'closed', close: { code: 1006 } }, { id: 'open' }]);
+    expect(server.clients.size).toBe(1);
+  });
+
+  it('end if their server does not take what the page sends', async () => {
+    const { server, call, told, url } = await serve();
+    server.on('connection', (socket) => socket.pause());
+    call('full', { url });
+    await expect.poll(() => told).toMatchObject([{ open: {} }]);
+    const text = 'x'.repeat(30 * 1024 * 1024);
+    for (let count = 0; count < 5; count++) call('full', { text });
+    await expect.poll(() => told.at(-1)).toMatchObject({ id: 'full', close: { code: 1006 } });
   });
 });
