@@ -77,6 +77,7 @@ export type {
   AcquireOptions,
   BrowserPoolOptions,
   DownloadOptions,
+  LocalBrowserKind,
   LocalOptions,
   ReleaseOptions,
   RequestOptions,

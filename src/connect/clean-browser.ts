@@ -122,10 +122,14 @@ async function clearData(cdp: CdpClient, sessionId: string): Promise<void> {
 }
 
 /** Repeats a check until it succeeds. */
-export async function until(failure: string, check: () => Promise<boolean>): Promise<void> {
+export async function until(
+  failure: string,
+  check: () => Promise<boolean>,
+  timeout = END_TIMEOUT,
+): Promise<void> {
   const began = clock.now();
   while (!(await check())) {
-    if (clock.now() - began > END_TIMEOUT) throw new Error(failure);
+    if (clock.now() - began > timeout) throw new Error(failure);
     await delay(CHECK_INTERVAL);
   }
 }

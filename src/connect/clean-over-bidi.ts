@@ -8,6 +8,11 @@ import type { CdpCarrier } from './wire.js';
 /** The user context that every browser has, and that no command removes. */
 const OWN = 'default';
 
+/** Time until all pages of a lease must be closed, in ms. The cleaning as a whole has a timeout, too. */
+const CLOSE_TIMEOUT = 4500;
+
+const RUNNING = 'A page of the lease is still open.';
+
 /** Notes what a lease does over WebDriver BiDi that no page shows, and that outlasts the connection. */
 export class BidiWatch {
   /** Whether the connection began the session of the browser, and not its service. */
@@ -93,7 +98,7 @@ async function removeUserContexts(bidi: CdpClient): Promise<void> {
   const own = (await pages()).filter(isOwn);
   // A browser ends with its last page.
   if (own.length === 0) own.push(await open('tab'));
-  await until('A page of the lease is still open.', async () => {
+  const closeOthers = async () => {
     const others = (await pages()).filter((page) => !isOwn(page));
     if (others.length === 0) return true;
     // A page can close itself, or with the page that opened it.
@@ -101,7 +106,8 @@ async function removeUserContexts(bidi: CdpClient): Promise<void> {
     // A page can open another one when it is left. Windows open in the order of their requests: that one is there now.
     await close(await open('window'));
     return false;
-  });
+  };
+  await until(RUNNING, closeOthers, CLOSE_TIMEOUT);
   const { userContexts } = await bidi.send('browser.getUserContexts');
   const others = userContexts.filter((one) => !isOwn(one));
   await Promise.all(others.map((one) => bidi.send('browser.removeUserContext', one)));
@@ -110,7 +116,7 @@ async function removeUserContexts(bidi: CdpClient): Promise<void> {
   // A window, with its size, closes with its last page.
   if (blank.length === own.length) await open('tab', own[0]);
   await Promise.all(blank.map(close));
-  if (!(await pages()).every(isOwn)) throw new Error('A page of the lease is still open.');
+  await until(RUNNING, closeOthers, CLOSE_TIMEOUT);
 }
 
 interface Page {
