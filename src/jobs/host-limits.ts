@@ -4,6 +4,8 @@ import { isRecord, propertyOf } from '../shared/json.js';
 import type { MapSettings } from './options.js';
 
 interface Host {
+  /** Number of tasks that wait. */
+  waiting: number;
   /** Number of tasks, from the time at which one is claimed until its outcome is stored, or it is put back. */
   running: number;
   /** A task was claimed, but has not begun: the next delay begins with it. */
@@ -15,7 +17,7 @@ interface Host {
 /** How many tasks may start for each host. Undefined, instead of the name of a host, stands for tasks without limits. */
 export class HostLimits {
   readonly #limits: Pick<MapSettings, 'hostConcurrency' | 'hostDelay'>;
-  /** Those that have a task or a delay. */
+  /** Those that have tasks or a delay. */
   readonly #hosts = new Map<string | undefined, Host>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -34,9 +36,22 @@ export class HostLimits {
     return isStarting ? 0 : Math.min(1, free);
   }
 
+  /** Number of tasks that may start now. */
+  get startable(): number {
+    let sum = 0;
+    for (const [name, { waiting }] of this.#hosts) sum += Math.min(waiting, this.capacity(name));
+    return sum;
+  }
+
+  /** @param change 1 for a further task that waits, -1 for one that was handed back. */
+  wait(name: string | undefined, change: 1 | -1): void {
+    this.#of(name).waiting += change;
+  }
+
   /** A task is claimed. */
   claim(name: string | undefined): void {
     const host = this.#of(name);
+    host.waiting--;
     host.running++;
     host.isStarting = true;
   }
@@ -48,9 +63,10 @@ export class HostLimits {
     delayed(host, this.#limits.hostDelay);
   }
 
-  /** The claimed task goes back without an attempt. */
+  /** The claimed task waits again, without an attempt. */
   unclaim(name: string | undefined): void {
     const host = this.#of(name);
+    host.waiting++;
     host.running--;
     host.isStarting = false;
   }
@@ -62,18 +78,16 @@ export class HostLimits {
     delayed(host, pause);
   }
 
-  /** Calls a function when the delay of one of their hosts ends. Replaces the earlier call. */
-  wake(tasks: Iterable<{ readonly host: string | undefined }>, onFree: () => void): void {
+  /** Calls a function when a host allows a task that must wait now. Replaces the earlier call. */
+  wake(onFree: () => void): void {
     this.stop();
     const now = clock.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const { host } of tasks) {
-      const { nextStart } = this.#hosts.get(host) ?? UNUSED;
-      if (nextStart > now) next = Math.min(next, nextStart);
+    for (const [name, { waiting, running, nextStart }] of this.#hosts) {
+      if (waiting > 0 && nextStart > now) next = Math.min(next, nextStart);
+      // A job may concern millions of hosts.
+      else if (waiting === 0 && running === 0 && nextStart <= now) this.#hosts.delete(name);
     }
-    // A job may concern millions of hosts.
-    for (const [name, { running, nextStart }] of this.#hosts)
-      if (running === 0 && nextStart <= now) this.#hosts.delete(name);
     if (next < Number.POSITIVE_INFINITY) this.#timer = startTimer(Math.ceil(next - now), onFree);
   }
 
@@ -88,7 +102,12 @@ export class HostLimits {
   }
 }
 
-const UNUSED: Readonly<Host> = { running: 0, isStarting: false, nextStart: Number.NEGATIVE_INFINITY };
+const UNUSED: Readonly<Host> = {
+  waiting: 0,
+  running: 0,
+  isStarting: false,
+  nextStart: Number.NEGATIVE_INFINITY,
+};
 
 function delayed(host: Host, pause: number): void {
   if (pause > 0) host.nextStart = Math.max(host.nextStart, clock.now() + pause);

@@ -132,6 +132,7 @@ export class TaskQueue<Input, Value, Session extends object> {
     this.#delayed++;
     const add = () => {
       this.#delayed--;
+      this.#hosts.wait(task.host, 1);
       this.#waiting.unshift(task);
       this.#dispatch();
     };
@@ -152,7 +153,7 @@ export class TaskQueue<Input, Value, Session extends object> {
     const { isClosed } = this;
     // Before the tasks are assigned: a host whose delay ends in between would get neither a task nor a timer.
     if (isClosed) this.#hosts.stop();
-    else this.#hosts.wake(this.#waiting, () => this.#dispatch());
+    else this.#hosts.wake(() => this.#dispatch());
     if (!isClosed) this.#assign();
     if (isClosed || (this.#isExhausted && this.waiting === 0)) {
       for (const answer of this.#pages) answer(undefined);
@@ -178,7 +179,7 @@ export class TaskQueue<Input, Value, Session extends object> {
       answer(task);
     }
     for (const [abort, answer] of this.#workers) {
-      if (this.#startable <= this.#leasing.size) return;
+      if (this.#hosts.startable <= this.#leasing.size) return;
       this.#workers.delete(abort);
       this.#leasing.add(abort);
       answer(this.#reservation(abort));
@@ -187,21 +188,11 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   /** Claims the first task that may start now. */
   #take(): Task<Input, Value, Session> | undefined {
+    if (this.#hosts.startable === 0) return undefined;
     const at = this.#waiting.findIndex(({ host }) => this.#hosts.capacity(host) > 0);
-    if (at === -1) return undefined;
     const [task] = this.#waiting.splice(at, 1);
     this.#hosts.claim(task!.host);
     return task;
-  }
-
-  /** Number of tasks that may start now. */
-  get #startable(): number {
-    const free = new Map<string | undefined, number>();
-    return this.#waiting.filter(({ host }) => {
-      const left = free.get(host) ?? this.#hosts.capacity(host);
-      free.set(host, left - 1);
-      return left > 0;
-    }).length;
   }
 
   #reservation(abort: LinkedAbort): Reservation {
@@ -220,14 +211,14 @@ export class TaskQueue<Input, Value, Session extends object> {
   /** Hands tasks back to their source for which there is no page and no lease under way. */
   #handBack(): void {
     while (this.#waiting.length > this.#leasing.size && this.#waiting.at(-1)!.handBack()) {
-      this.#waiting.pop();
+      this.#hosts.wait(this.#waiting.pop()!.host, -1);
       this.#unfinished--;
     }
   }
 
   /** Tasks that wait for their host take no room from others. */
   get #hasRoom(): boolean {
-    const held = this.#waiting.length - this.#startable;
+    const held = this.#waiting.length - this.#hosts.startable;
     const mostHeld = this.#source.isShared ? MOST_HELD_SHARED : MOST_HELD;
     return this.#unfinished + this.#undelivered < this.#room + held && held < mostHeld;
   }
@@ -251,6 +242,7 @@ export class TaskQueue<Input, Value, Session extends object> {
   #add(next: PulledInput<Input>): void {
     const host = this.#hostOf(next.input, next.index);
     this.#unfinished++;
+    this.#hosts.wait(host, 1);
     this.#waiting.push(new Task(next, { position: this.#pulled++, host }, this, this.#job));
   }
 }
