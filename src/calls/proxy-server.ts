@@ -301,7 +301,9 @@ export class ProxyServer implements AsyncDisposable {
 
 function isWebSocket({ method, headers }: IncomingMessage): boolean {
   const isUpgrade = headers.upgrade?.toLowerCase() === 'websocket';
-  return method === 'GET' && isUpgrade && headers['sec-websocket-key'] !== undefined;
+  const hasKey = /^[\w+/]{22}==$/.test(headers['sec-websocket-key'] ?? '');
+  const isKnown = /^(8|13)$/.test(headers['sec-websocket-version'] ?? '');
+  return method === 'GET' && isUpgrade && hasKey && isKnown;
 }
 
 const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8' };

@@ -479,7 +479,14 @@ describe('the address', () => {
   it('refuses an upgrade that is no WebSocket, and leases nothing for it', async () => {
     await start();
     const { port, pathname } = new URL(proxy.url);
-    for (const headers of [{ upgrade: 'h2c' }, { upgrade: 'websocket' }]) {
+    const [upgrade, version] = ['websocket', 'sec-websocket-version'];
+    const key = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+    for (const headers of [
+      { upgrade: 'h2c' },
+      { upgrade },
+      { upgrade, ...key },
+      { upgrade, ...key, [version]: '12' },
+    ]) {
       const how = { port, path: pathname, headers: { ...headers, connection: 'upgrade' } };
       const [response] = await once(request(how).end(), 'response');
       expect(`${response.statusCode} ${await textOf(response)}`).toBe('400 Only WebSockets are served here.');

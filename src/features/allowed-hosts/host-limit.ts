@@ -31,8 +31,11 @@ const OUTSIDE = /^(Cast|Extensions|PWA|Tethering)\./;
 const INTO_PAGES =
   /^(Debugger\.(?!(enable|disable|getScriptSource|searchInContent|setAsyncCallStackDepth|setBlackboxPatterns|setSkipAllPauses)$)|DOMDebugger\.|EventBreakpoints\.|HeapProfiler\.(addInspectedHeapObject|getObjectByHeapObjectId)$|Runtime\.queryObjects$|Page\.(addScriptToEvaluateOnLoad|disable)$)/;
 
-/** What a page of the lease may show. Pages of the browser itself, such as chrome://inspect, connect past the context. */
-const PAGES = /^(https?:|data:|blob:|javascript:|about:(blank|srcdoc)|file:\/\/\/)/;
+/**
+ * What a page of the lease may show. Pages of the browser itself, such as chrome://inspect, connect past the context, and so do files of
+ * another host: Windows takes `file:////host/` for one.
+ */
+const PAGES = /^(https?:|data:|blob:|javascript:|about:(blank|srcdoc)|file:\/\/\/(?!\/))/;
 
 export interface LimitPlan {
   /** The option `allowedHosts`. */

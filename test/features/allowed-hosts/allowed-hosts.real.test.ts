@@ -54,9 +54,14 @@ it('a client of the proxy reaches no other host, neither in a context with a pro
   await expect(session.send('Target.createTarget', { url: 'about:blank', ...other })).rejects.toThrow(
     'context',
   );
-  await expect(session.send('Target.createTarget', { url: 'chrome://inspect' })).rejects.toThrow(
-    'allowedHosts',
-  );
+  // The last two are hosts on Windows.
+  for (const url of [
+    'chrome://inspect',
+    'file://host/file',
+    'file:////host/file',
+    String.raw`file:///\\host\file`,
+  ])
+    await expect(session.send('Target.createTarget', { url }), url).rejects.toThrow('allowedHosts');
   await session.send('Target.createTarget', { url: `${site.url}/to?http://a.other.test`, browserContextId });
   const context = await browser.newContext({ proxy: { server: 'direct://', bypass: '*' } });
   const page = await context.newPage();
