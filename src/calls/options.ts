@@ -1,3 +1,5 @@
+import { impliedContext } from '../connect/context-options.js';
+import { verifyConnection } from '../connect/verify-connection.js';
 import { OF_BROWSER, PLAYWRIGHT_OPTIONS, PUPPETEER_OPTIONS } from '../connect/context-options.js';
 import type { CheckingConnector, Connector } from '../connect/connector.js';
 import { allowedHostsChecks, limitContextOptions } from '../features/allowed-hosts/options.js';
@@ -18,9 +20,7 @@ import {
   callbackChecks,
   connectionChecks,
   endChecks,
-  impliedContext,
   reconnectChecks,
-  verifyConnection,
   type AcquisitionOptions,
   type AttemptOptions,
   type CallbackOptions,

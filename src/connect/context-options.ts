@@ -79,3 +79,16 @@ export function refuseUnknown(given: object, { library, names, missing }: KnownO
     );
   }
 }
+
+/** The context that the given options imply. */
+export function impliedContext({ context, contextOptions }: { context?: unknown; contextOptions?: unknown }) {
+  if (contextOptions === undefined) return {};
+  if (context === 'default') throw new InvalidOptionError(...OWN_CONTEXT);
+  return { context: 'new' } as const;
+}
+
+/** The arguments of the error for options of the browser's own context. */
+export const OWN_CONTEXT = [
+  'contextOptions',
+  "contextOptions are those of a new context, and context: 'default' is the browser's own one: remove one of them.",
+] as const;

@@ -112,7 +112,9 @@ export class Acquisition<Session extends object> {
       try {
         return await this.#acquire();
       } catch (error) {
-        if (index === pools.length - 1 || this.#deadline.signal.aborted) throw error;
+        // Another pool could lease a second browser.
+        const mayHaveOne = this.#latest?.outcome.kind === 'unknown';
+        if (mayHaveOne || index === pools.length - 1 || this.#deadline.signal.aborted) throw error;
       }
     }
     throw new Error('There is no pool.');

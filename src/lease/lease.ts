@@ -1,3 +1,4 @@
+import { verifyProtocol } from '../connect/verify-connection.js';
 import { clientOf } from '../pool/client.js';
 import { refusesUpgrade } from '../net/status.js';
 import { raceAbort } from '../shared/abort.js';
@@ -19,9 +20,9 @@ import type {
 } from './feature.js';
 import { HeldBrowser } from './held-browser.js';
 import { Hooks, type EndHook } from './hooks.js';
-import { expectCdpUrl, expectLasting, expectProtocol, Link, prepareConnect } from './link.js';
+import { expectCdpUrl, expectLasting, Link, prepareConnect } from './link.js';
 import type { Handover, LeaseEnd, LeasePlan } from './plan.js';
-import { rememberRun, type FailedLease, type LeaseSummary, type ReleaseChoice } from './summary.js';
+import { rememberRun, type FailedLease, type LeaseSummary } from './summary.js';
 
 /** Time for the library to disconnect, in ms; then the socket is closed. */
 const DISCONNECT_TIMEOUT = 2000;
@@ -65,8 +66,8 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     const lease = new Lease(plan);
     await lease.#acquire();
     lease.#endWithPool();
-    const part = lease.#link && { connection: lease.#link.connection, handles: lease.handles };
     try {
+      const part = lease.#link && { connection: lease.#link.connection, handles: lease.handles };
       await lease.#hooks.opened(lease.context, part);
     } catch (error) {
       await lease.end({ status: 'failed', error });
@@ -91,7 +92,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     } catch (error) {
       lease.#browser?.giveUp();
       if (lease.#browser) await lease.end({ status: 'failed', error, isDetached: true });
-      else lease.#call.dispose();
+      else lease.#finish({}, { error });
       throw error;
     }
     lease.#endWithPool();
@@ -111,7 +112,9 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     const call = this.#call.context;
     try {
       call.signal.throwIfAborted();
-      expectProtocol(pools, settings, connector, this.#hooks.needsCdp);
+      const { needsCdp } = this.#hooks;
+      const how = { protocol: settings.protocol, connector, needsCdp };
+      for (const pool of pools) verifyProtocol(pool.idOrName, clientOf(pool).service, how);
       await this.#hooks.prepare();
       this.#acquisition = new Acquisition({
         call,
@@ -250,8 +253,8 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   async #end({ isDetached = false, work, ...outcome }: LeaseEnd) {
     const { browser, context } = this;
     const { settings, session, signal, pool } = context;
-    const { release, name = pool.idOrName } = this.#plan.settings;
-    const leaves = isDetached || release === 'leave';
+    const { name = pool.idOrName } = settings;
+    const leaves = isDetached || this.#plan.settings.release === 'leave';
     const connection = this.#link?.connection;
     const ending = { lease: context, connection, status: outcome.status, leaves };
     const step = endSteps(context);
@@ -262,9 +265,6 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     let ended: Promise<object> | undefined;
     const endWork = () =>
       (ended ??= work?.end({ name, failed: outcome.status === 'failed', isReachable: isReachable() }));
-    let healthy = false;
-    let choice: ReleaseChoice = leaves ? 'leave' : 'destroy';
-    let released: LeaseSummary['released'] = 'failed';
 
     await step('close the link', () => this.#link?.close());
     // The callback may still run. Without a socket, it can't reach the browser of the next lease.
@@ -274,19 +274,23 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     await features('stop');
     await step('collect', () => Promise.all([endWork(), features('collect')]));
     await cutIf(signal.aborted);
-    await step('clean', async () => {
-      const cleaning = leaves ? false : browser.cleanUp(connection);
-      [healthy] = await Promise.all([cleaning, features('cleaning')]);
-    });
+    const cleaning = async () => {
+      const cleanUp = leaves ? false : browser.cleanUp(connection);
+      const [healthy] = await Promise.all([cleanUp, features('cleaning')]);
+      return healthy;
+    };
+    const healthy = (await step('clean', cleaning)) ?? false;
     if (isDetached) this.#saved = this.#hooks.save();
     await step('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
     // From now on no message can reach the browser, whatever the library reports.
     await cutIf(true);
-    if (!leaves) await step('choose', () => (choice = browser.choose({ ...outcome, healthy })));
-    await step('release', async () => {
+    const choose = () => (leaves ? 'leave' : browser.choose({ ...outcome, healthy }));
+    const choice = (await step('choose', choose)) ?? 'destroy';
+    const release = async () => {
       const releasing = browser.release(choice, isDetached);
-      released = settings.awaitRelease || choice === 'leave' ? await releasing : 'pending';
-    });
+      return settings.awaitRelease || choice === 'leave' ? releasing : 'pending';
+    };
+    const released = (await step('release', release)) ?? 'failed';
     await features('released');
 
     const results = await ended;

@@ -1,5 +1,5 @@
 import type { OpenConnection } from '../connect/connect-session.js';
-import type { CheckingConnector, Connector, Isolation, Workspace } from '../connect/connector.js';
+import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import { loadConnect } from '../connect/load-connect.js';
 import type { ConnectAddition } from '../connect/extension.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
@@ -19,7 +19,6 @@ import {
 } from '../shared/lease-errors.js';
 import type { LeaseContext } from './context.js';
 import type { LeaseStep } from './events.js';
-import type { CallSettings } from './options.js';
 
 /** The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time. */
 const EXPIRY_WARNING = 10_000;
@@ -304,31 +303,6 @@ export function expectLasting({ grant, pool }: Pick<LeaseContext, 'grant' | 'poo
     `${action} is not possible: session ${grant.id} of the service ${name} ends with its connection. ` +
       "If the service can keep sessions alive, pass reconnect: 'eager', or the option of the service.",
   );
-}
-
-/**
- * Refuses, before a lease, what the browsers of a pool are known not to have.
- *
- * @param needsCdp The option that needs CDP.
- */
-export function expectProtocol(
-  pools: readonly BrowserPool<object>[],
-  { protocol }: Pick<CallSettings, 'protocol'>,
-  connector: CheckingConnector | undefined,
-  needsCdp: string | undefined,
-): void {
-  for (const pool of pools) {
-    const { protocols } = clientOf(pool).service;
-    if (!protocols) continue;
-    const only = `The browsers of pool ${pool.idOrName} have only the protocol ${protocols.join(', ')}`;
-    const [first] = protocols;
-    if (connector && !protocols.includes(protocol)) {
-      const advice = connector.refusal(first!) ?? `Use protocol '${first}'.`;
-      throw new InvalidOptionError('protocol', `${only}. ${advice}`);
-    }
-    if (needsCdp !== undefined && !protocols.includes('cdp'))
-      throw new InvalidOptionError(needsCdp, `${only}, and ${needsCdp} needs cdp. Remove the option.`);
-  }
 }
 
 /** Throws if a browser lacks the CDP URL that an option needs. */

@@ -1,6 +1,5 @@
-import type { CheckingConnector, ContextChoice, Protocol } from '../connect/connector.js';
+import type { ContextChoice, Protocol } from '../connect/connector.js';
 import { leaseName, tagsOfLease } from '../pool/pool-options.js';
-import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import {
   abortSignal,
@@ -252,39 +251,4 @@ export interface CallSettings
 /** The checked options of the heart. */
 export interface LeaseSettings<Session extends object = object> extends CallSettings {
   readonly release: ReleaseOption<Session>;
-}
-
-/** Refuses options that exclude each other, and what the library can't do. */
-export function verifyConnection(
-  { protocol, contextOptions }: Pick<CallSettings, 'protocol' | 'contextOptions'>,
-  connector: CheckingConnector | undefined,
-): void {
-  const refusal = connector?.refusal(protocol);
-  if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);
-  if (contextOptions) checkContextOptions(contextOptions, protocol, connector);
-}
-
-/** The context that the given options imply. */
-export function impliedContext({ context, contextOptions }: { context?: unknown; contextOptions?: unknown }) {
-  if (contextOptions === undefined) return {};
-  if (context === 'default') throw new InvalidOptionError(...OWN_CONTEXT);
-  return { context: 'new' } as const;
-}
-
-/** The arguments of the error for options of the browser's own context. */
-export const OWN_CONTEXT = [
-  'contextOptions',
-  "contextOptions are those of a new context, and context: 'default' is the browser's own one: remove one of them.",
-] as const;
-
-function checkContextOptions(options: object, protocol: Protocol, connector?: CheckingConnector): void {
-  if (connector?.checkContext) {
-    // In a job, the function is called for each task, and the connector checks the result.
-    return typeof options === 'function' ? undefined : connector.checkContext(options, protocol);
-  }
-  const library = connector?.library ?? 'this call';
-  throw new InvalidOptionError(
-    'contextOptions',
-    `The connector of ${library} has no checkContext, which contextOptions needs: open the context in the callback.`,
-  );
 }

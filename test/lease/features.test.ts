@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import type { Connector } from '../../src/connect/connector.js';
-import { type BrowserPool, CallbackTimeoutError, type RunOptions } from '../../src/index.js';
+import { type BrowserPool, CallbackTimeoutError, type RunOptions, runOf } from '../../src/index.js';
 import type { FeatureSet, LeaseFeature } from '../../src/lease/feature.js';
 import { Lease } from '../../src/lease/lease.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
@@ -49,7 +49,7 @@ it.each(['prepare', 'request'] as const)('a feature that fails in %s costs no le
   expect(played.service.of('acquire')).toHaveLength(0);
 });
 
-it.each(['connect', 'opened', 'begin'] as const)(
+it.each(['connect', 'handles', 'opened', 'begin'] as const)(
   'a feature that fails in %s fails the call, and its browser is released',
   async (hook) => {
     await using played = await PlayedLease.start();
@@ -248,6 +248,26 @@ it('a feature that can not save does not lose the browser of a detached lease', 
   expect(played.releases).toHaveLength(1);
 });
 
+it('a lease that can not be continued ends its call, and stays as it is', async () => {
+  await using played = await PlayedLease.start();
+  const lease = await Lease.open(planOf(played, {}));
+  const handover = await lease.detach();
+  const ended: string[] = [];
+  const onEvent = ({ type }: { type: string }) => void (type === 'ended' && ended.push(type));
+  const broken = { name: 'mine', restore: throws };
+  const error: unknown = await Lease.attach(planOf(played, { broken }, { onEvent }), {
+    ...handover,
+    features: { mine: 'saved' },
+  }).catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ message: 'mine' });
+  expect(ended).toEqual(['ended']);
+  expect(runOf(error)).toMatchObject({ acquireAttempts: 0 });
+  expect(played.releases).toEqual([]);
+  const next = await Lease.attach(planOf(played, {}), handover);
+  await next.end({ status: 'ok' });
+  expect(played.releases).toHaveLength(1);
+});
+
 it('a second pool leases the browser if no request to the first one can succeed', async () => {
   await using played = await PlayedLease.start();
   await using other = await PlayedLease.start();
@@ -260,6 +280,15 @@ it('a second pool leases the browser if no request to the first one can succeed'
   expect(lease.context.pool).toBe(other.pool);
   await lease.end({ status: 'ok' });
   expect([played.releases, other.releases]).toEqual([[], [{ session_id: 'session-1', reuse: true }]]);
+});
+
+it('a second pool is not asked while the first one may have leased a browser', async () => {
+  await using played = await PlayedLease.start();
+  await using other = await PlayedLease.start();
+  played.service.script('acquire', { status: 200, text: 'no JSON' });
+  const pools: [BrowserPool, BrowserPool] = [played.pool, other.pool];
+  await expect(Lease.open({ ...planOf(other, {}), pools })).rejects.toThrow('JSON');
+  expect(other.service.of('acquire')).toHaveLength(0);
 });
 
 describe('the end of a lease', () => {
