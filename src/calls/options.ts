@@ -1,6 +1,10 @@
-import { impliedContext } from '../connect/context-options.js';
 import { verifyConnection } from '../connect/verify-connection.js';
-import { OF_BROWSER, PLAYWRIGHT_OPTIONS, PUPPETEER_OPTIONS } from '../connect/context-options.js';
+import {
+  impliedContext,
+  OF_BROWSER,
+  PLAYWRIGHT_OPTIONS,
+  PUPPETEER_OPTIONS,
+} from '../connect/context-options.js';
 import type { CheckingConnector, Connector } from '../connect/connector.js';
 import { allowedHostsChecks, limitContextOptions } from '../features/allowed-hosts/options.js';
 import { exposeNetworkChecks } from '../features/exposed-network/options.js';
