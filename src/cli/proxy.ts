@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { ProxyEvent, RunEvent } from '../calls/events.js';
 import type { PoolProxy } from '../calls/serve-proxy.js';
+import { placeFile } from '../features/files.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { duration } from '../shared/errors.js';
 import type { Interruption } from './interruption.js';
@@ -138,21 +140,23 @@ async function saveVideos(
   print: (text: string) => void,
 ): Promise<string[]> {
   const save = async (id: string): Promise<string[]> => {
-    // An id from outside is no path.
-    const path = join(folder, id.replaceAll(/[^\w-]/g, '_'));
+    const path = join(folder, `${randomUUID()}.video`);
     try {
       const { type } = await pool.downloadReplay(sessionId, id, path);
-      const named = `${path}.${/^video\/(\w+)/.exec(type ?? '')?.[1] ?? 'mp4'}`;
-      await rename(path, named);
-      return [named];
+      const ending = /^video\/(\w+)/.exec(type ?? '')?.[1] ?? 'mp4';
+      // An id from outside is no path, and names no file that exists.
+      const name = `${id.replaceAll(/[^\w-]/g, '_')}.${ending}`;
+      return [(await placeFile(path, folder, { name, isShared: false })).path];
     } catch (error) {
+      await rm(path, { force: true });
       print(`The recording ${id} was not saved: ${oneLine((error as Error).message)}`);
       return [];
     }
   };
-  return (
-    await Promise.all(summary.replays.flatMap(({ replay_id: id }) => (id === undefined ? [] : save(id))))
-  ).flat();
+  const files: string[] = [];
+  // One after the other: the service chooses how many there are.
+  for (const { replay_id: id } of summary.replays) if (id !== undefined) files.push(...(await save(id)));
+  return files;
 }
 
 /** Prints what happens. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -19,6 +19,7 @@ import { expectRefusal, hasTerminals, startAtTerminal, startClient } from './sup
 useWholeBrowser();
 const used = useLocalPool({ pools: [{ name: 'test', size: 2, timeoutSeconds: 300 }] });
 const start = (...args: string[]) => startClient(['proxy', 'test', '--port', '0', ...args], used.local);
+const NOW = new Date().toISOString();
 const leased = () => used.local.stats().leased;
 
 /** The address that the program has printed. */
@@ -159,6 +160,34 @@ it('refuses a port that is in use, and prints the faults of the service', async 
   expect(error.message).toContain('502');
   await proxy.prints(/refused   502  403 forbidden: no, /);
   expect((await proxy.end('SIGTERM')).stdout).not.toContain(TOKEN);
+});
+
+it('replaces no file by a recording, whatever id the service gives it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'v-'));
+  for (const name of ['Makefile', 'taken.mp4']) writeFileSync(join(folder, name), 'mine');
+  await using browser = await PlayedBrowser.start();
+  await using service = await FakeService.start();
+  service.script('acquire', { status: 200, json: session({ cdp_ws_url: browser.url }) });
+  const ids = ['Makefile', 'taken', 'a b', 'a.b'];
+  const json = ids.map((replay_id) => ({ replay_id, started_at: NOW, finished_at: NOW }));
+  service.script('replays', { status: 200, json: [] }, { status: 200, json });
+  service.script('start-replay', { status: 201, json: { replay_id: 'Makefile', started_at: NOW } });
+  service.script('download', { status: 200, text: 'video', headers: { 'content-type': 'video/mp4' } });
+  const proxy = startClient(['proxy', 'pool', '--port', '0', '--record-to', folder], service.options);
+  const client = new WebSocket((await addressOf(proxy)).replace('http', 'ws'));
+  await once(client, 'open');
+  client.close();
+  await proxy.prints(/released /);
+  await proxy.end('SIGTERM');
+  const found = readdirSync(folder).map((name) => `${name} ${readFileSync(join(folder, name), 'utf8')}`);
+  expect(found.toSorted()).toEqual([
+    'Makefile mine',
+    'Makefile.mp4 video',
+    expect.stringMatching(/^a_b-\w{6}\.mp4 video$/),
+    'a_b.mp4 video',
+    expect.stringMatching(/^taken-\w{6}\.mp4 video$/),
+    'taken.mp4 mine',
+  ]);
 });
 
 it('exec --lazy leases at the first connection, one browser for all of them, and cleans it', async () => {
