@@ -332,7 +332,7 @@ describe('a browser that ends with its connection', () => {
 
   it('has one socket for all clients of its name, one after the other, each with its own session', async () => {
     await using pool = new BrowserPool('test', { ...played.service.options, service });
-    await start({ keep: 3000 }, pool);
+    await start({ keep: 60_000 }, pool);
     played.browser.onText = (text, far) => answer(text).forEach((line) => far.send(line));
     const sessions: unknown[] = [];
     for (const round of [1, 2]) {
@@ -357,8 +357,8 @@ describe('a browser that ends with its connection', () => {
     }
     expect(new Set(sessions).size).toBe(2);
     expect(played.browser.dialled).toBe(1);
-    await expect.poll(releases).toEqual([false]);
     await proxy.close();
+    await expect.poll(releases).toEqual([false]);
   });
 
   it('has many clients at the same time with share', async () => {
