@@ -39,6 +39,8 @@ interface Pending {
 
 /** A minimal client of the Chrome DevTools Protocol and of WebDriver BiDi, for what needs no automation library. */
 export class CdpClient {
+  /** Resolves when the connection has ended. */
+  readonly ended: Promise<unknown>;
   readonly #carrier: CdpCarrier;
   readonly #listeners: EventListeners;
   readonly #pending = new Map<number, Pending>();
@@ -46,6 +48,7 @@ export class CdpClient {
 
   constructor(carrier: CdpCarrier, listeners: EventListeners = {}) {
     this.#carrier = carrier;
+    this.ended = carrier.ended;
     this.#listeners = listeners;
     carrier.listen((data) => void this.receive(data));
     void carrier.ended.then(() => {

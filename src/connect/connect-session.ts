@@ -14,6 +14,7 @@ import { DownloadWatch, type PlanOfDownloads } from './downloads.js';
 import { MessageFilter, type MessageRules } from './message-filter.js';
 import { Extensions, type ConnectAddition } from './extension.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
+import { PageStarts } from './page-starts.js';
 import { Socket, type CdpSocket, type OpenCdp, type OpenClient, type SocketEnd } from './socket.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { headersTo, trustedUrl } from './trusted-url.js';
@@ -119,7 +120,7 @@ async function openParts(connector: Connector, grant: Grant, plan: ConnectPlan, 
       : openSocket(grant, { protocol: of, trust, signal: during, rules: ofClient });
   const openCdp = (during: AbortSignal) => openFurther('cdp', during);
   const onLost = () => socket.cut('dropped');
-  const parts = { openCdp, filter, connectOptions, onLost, signal };
+  const parts = { openCdp, filter, starts: new PageStarts(), connectOptions, onLost, signal };
   const extensions = await Extensions.create(additions, parts).catch((error: unknown) => {
     socket.cut('closed-by-us');
     throw error;

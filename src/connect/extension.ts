@@ -1,5 +1,6 @@
 import type { DownloadListener } from './downloads.js';
 import type { MessageFilter, MessageRules } from './message-filter.js';
+import type { PageStarts } from './page-starts.js';
 import type { OpenCdp } from './socket.js';
 
 /** What a feature of a lease adds to each of its connects. */
@@ -20,6 +21,8 @@ export interface Opening {
   readonly openCdp: OpenCdp;
   /** Of the library's connection. */
   readonly filter: MessageFilter;
+  /** Who waits for new pages. */
+  readonly starts: PageStarts;
   /** The automation library's own connect options. */
   readonly connectOptions: object;
   /** Ends the connection, which can't be used any longer. */

@@ -29,15 +29,16 @@ const LONGEST_TARGET_EVENT = 16 * 1024;
  */
 export interface MessageRules {
   /**
-   * Changes a command. Returns the parameters that differ; undefined to leave it as it is. The command waits for a promise, later
-   * commands do not; if it throws or rejects, the client receives the error. What `cdp` sends meanwhile comes before the command.
+   * Changes a command. Returns the parameters that differ; undefined to leave it as it is; `false` for one that succeeds without the
+   * browser. The command waits for a promise, later commands do not; if it throws or rejects, the client receives the error. What `cdp`
+   * sends meanwhile comes before the command.
    */
   readonly commands?: {
     readonly [Name in CommandName]?: (
       params: CommandParams<Name>,
       sessionId: string | undefined,
       cdp: CdpClient,
-    ) => object | undefined | Promise<object | undefined>;
+    ) => Changed | Promise<object | undefined>;
   };
   /** No client can circumvent `commands` and `refuse`: each command is parsed, which costs time. */
   readonly isLimit?: boolean;
@@ -64,6 +65,9 @@ export interface MessageRules {
     sessionId: string | undefined,
   ) => readonly FollowUp[];
 }
+
+/** The parameters of a command that differ; `false` if the browser does not receive it. */
+type Changed = object | false | undefined;
 
 export interface FollowUp {
   readonly method: string;
@@ -127,13 +131,14 @@ export class MessageFilter implements SocketTap {
     const name = command.method as CommandName & ResultName;
     if (this.#rules.some(({ results }) => results?.[name]))
       this.#awaited.set(keyOf(command.sessionId, command.id), name);
-    let changed: object | undefined | Promise<object | undefined>;
+    let changed: Changed | Promise<object | undefined>;
     try {
       changed = this.#change(name, command);
     } catch (error) {
       if (error instanceof MisfitError) throw error;
       return this.#refuse(command, (error as Error).message);
     }
+    if (changed === false) return this.#answer(command, { result: {} });
     if (changed instanceof Promise) return void this.#sendLater(command, changed);
     if (changed === undefined) return isLimited ? JSON.stringify(command) : data;
     return withParams(command, changed);
@@ -178,20 +183,22 @@ export class MessageFilter implements SocketTap {
     return this.#rules.map(({ refuse }) => refuse?.(method)).find((reason) => reason !== undefined);
   }
 
-  #change(
-    name: CommandName,
-    { params, sessionId }: Message,
-  ): object | undefined | Promise<object | undefined> {
+  #change(name: CommandName, { params, sessionId }: Message): Changed | Promise<object | undefined> {
     let changed: object | undefined | Promise<object | undefined>;
-    type Rule = (params: unknown, sessionId: string | undefined, cdp: CdpClient) => typeof changed;
+    type Rule = (params: unknown, sessionId: string | undefined, cdp: CdpClient) => typeof changed | false;
     for (const { commands } of this.#rules) {
       const rule = commands?.[name] as Rule | undefined;
       if (!rule) continue;
-      const apply = (before: object | undefined) => {
-        const next = rule(readCommand(name, { ...params, ...before }), sessionId, this.cdp);
-        return next instanceof Promise ? next.then((one) => merge(before, one)) : merge(before, next);
-      };
-      changed = changed instanceof Promise ? changed.then(apply) : apply(changed);
+      const call = (before: object | undefined) =>
+        rule(readCommand(name, { ...params, ...before }), sessionId, this.cdp);
+      if (changed instanceof Promise) {
+        changed = changed.then(async (before) => merge(before, (await call(before)) || undefined));
+        continue;
+      }
+      const before: object | undefined = changed;
+      const next = call(before);
+      if (next === false) return false;
+      changed = next instanceof Promise ? next.then((one) => merge(before, one)) : merge(before, next);
     }
     return changed;
   }
@@ -207,9 +214,14 @@ export class MessageFilter implements SocketTap {
   #refuse({ id, method, sessionId }: Message, message: string): undefined {
     // The methods of WebDriver BiDi begin with a small letter.
     const isCdp = /^[A-Z]/.test(method ?? '');
-    const answer = isCdp
-      ? { id, error: { code: -32_000, message }, ...(sessionId !== undefined && { sessionId }) }
-      : { type: 'error', id, error: 'invalid argument', message };
+    return this.#answer(
+      { id, sessionId },
+      isCdp ? { error: { code: -32_000, message } } : { type: 'error', error: 'invalid argument', message },
+    );
+  }
+
+  #answer({ id, sessionId }: Pick<Message, 'id' | 'sessionId'>, what: object): undefined {
+    const answer = { id, ...what, ...(sessionId !== undefined && { sessionId }) };
     const data = this.#deliver(Buffer.from(JSON.stringify(answer)), { id, sessionId });
     if (data) void this.#socket.onMessage(data, false);
   }

@@ -12,16 +12,20 @@ import { startLocalPool } from './start-local-pool.js';
 
 /** Milliseconds between two checks of the owner. */
 const OWNER_INTERVAL = 500;
+/** Chromium sends no UDP packets for WebRTC. */
+const NO_UDP = '--webrtc-ip-handling-policy=disable_non_proxied_udp';
 
 const input = createInterface({ input: process.stdin });
 const ended = once(input, 'close');
 const [line] = (await once(input, 'line')) as [string];
-const { browser, pool: name, size, recordings: folder, shared } = JSON.parse(line) as LocalServiceSettings;
+const { browser, isLimited, shared, ...settings } = JSON.parse(line) as LocalServiceSettings;
+const { pool: name, size, recordings: folder } = settings;
 try {
   await using pool = await startLocalPool({
     browser,
     pools: [{ name, size, onDemand: true }],
     recording: { folder },
+    args: isLimited && browser === 'chromium' ? [NO_UDP] : [],
   });
   tell({ baseUrl: pool.baseUrl, token: pool.token });
   await (shared ? endOf(shared.owner) : ended);

@@ -22,6 +22,8 @@ export interface LocalServiceSettings {
   readonly size: number;
   /** Absolute path of the folder of the recordings. */
   readonly recordings: string;
+  /** Every lease is limited to some hosts: no page may send UDP packets, which know no such limit. */
+  readonly isLimited: boolean;
   /** The service ends with this process, and writes its address into the folder. Otherwise it ends with its input. */
   readonly shared?: { readonly owner: number; readonly folder: string };
 }
@@ -61,7 +63,8 @@ export async function startLocalService(
   pool: string,
   { browser = 'chromium', size = defaultSize(), recordings, owner }: LocalOptions,
 ): Promise<LocalService> {
-  const settings = { browser, pool, size, recordings: recordingsFolder(recordings) };
+  const isLimited = environment.allowedHosts() !== undefined;
+  const settings = { browser, pool, size, recordings: recordingsFolder(recordings), isLimited };
   if (owner !== undefined) return joinSharedService(settings, owner);
   const child = spawnLocal(settings);
   const exited = new Promise<void>((resolve) => {

@@ -11,6 +11,7 @@ const BENCHES = [
   'scraping',
   'queue',
   'expose-network',
+  'exposed-sizes',
   'allowed-hosts',
   'recording',
   'real-services',

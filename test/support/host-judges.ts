@@ -148,6 +148,15 @@ const UDP: Record<string, (to: string) => unknown> = {
     document.body.append(frame);
   },
   'WebRTC in a new pop-up': (to) => connectIn(window.open('')!, to),
+  'WebRTC in a frame of one of many pop-ups': (to) => {
+    for (let count = 0; count < 4; count++) {
+      const popUp = window.open('about:blank', `many-${count}`)!;
+      const frame = popUp.document.createElement('iframe');
+      popUp.document.body.append(frame);
+      connectIn(frame.contentWindow!, to);
+    }
+  },
+  'WebRTC in a pop-up of a pop-up': (to) => connectIn(window.open('')!.open('')!, to),
   'WebRTC in a pop-up by a link': (to) => {
     const link = Object.assign(document.createElement('a'), {
       href: 'about:blank',
@@ -168,6 +177,15 @@ const UDP: Record<string, (to: string) => unknown> = {
     Object.assign(window, { connectIn });
     link.click();
   },
+  'WebRTC in a script of a form in a closed shadow tree': (to) => {
+    Object.assign(window, { connectIn });
+    const host = document.createElement('div');
+    document.body.append(host);
+    const root = host.attachShadow({ mode: 'closed' });
+    const script = `javascript:opener.connectIn(window, '${to}')`;
+    root.innerHTML = `<form target=shadow rel=opener action="${script}"><button></button></form>`;
+    root.querySelector('button')!.click();
+  },
   'WebRTC in a script of a pop-up': (to) => window.open(`/webrtc?${to}`, '', 'noopener'),
   'WebRTC in a frame of another site': (to) =>
     document.body.append(
@@ -176,6 +194,22 @@ const UDP: Record<string, (to: string) => unknown> = {
       }),
     ),
   WebTransport: (to) => new WebTransport(`https://${to}/`),
+};
+
+/** A session of CDP with a page. */
+interface PageSession {
+  send(method: string, params?: object): Promise<object>;
+}
+
+/** Loads of a client over CDP, such as the developer tools. */
+const OF_CLIENTS: Record<string, (page: PageSession, to: string) => Promise<unknown>> = {
+  'a resource for the developer tools, such as a source map': async (page, to) => {
+    const { frameTree } = (await page.send('Page.getFrameTree')) as { frameTree: { frame: { id: string } } };
+    const options = { disableCache: true, includeCredentials: false };
+    const load = { frameId: frameTree.frame.id, url: `http://${to}/`, options };
+    await page.send('Network.loadNetworkResource', load);
+  },
+  'view-source': async (page, to) => page.send('Page.navigate', { url: `view-source:http://${to}/` }),
 };
 
 /** Runs in pages. */
@@ -217,21 +251,25 @@ export function useJudges() {
   const judges: Judge[] = [];
   const site = useSite(answer);
   beforeAll(async () => {
-    for (const kind of Object.keys(LOADS)) judges.push(await listenTcp(kind));
+    for (const kind of Object.keys({ ...LOADS, ...OF_CLIENTS })) judges.push(await listenTcp(kind));
     for (const kind of Object.keys(UDP)) judges.push(await listenUdp(kind));
   });
   afterAll(() => judges.forEach((judge) => judge.close()));
   return {
     site,
     kinds: () => judges.map(({ kind }) => kind),
-    /** Makes every kind of load in a page of the allowed site. */
-    loadAll: async (page: { evaluate(script: string): Promise<unknown> }) => {
+    /** Makes every kind of load in a page of the allowed site. @param session Makes those of a client, too. */
+    loadAll: async (page: { evaluate(script: string): Promise<unknown> }, session?: PageSession) => {
       for (const { kind, port } of judges) {
-        const load = LOADS[kind] ?? UDP[kind]!;
+        const load = LOADS[kind] ?? UDP[kind];
+        if (!load) continue;
         const call = `Promise.resolve((${load.toString()})('127.0.0.2:${port}', '${port}'))`;
         await page.evaluate(`(() => { ${CONNECT} try { ${call}.catch(() => {}); } catch {} })()`);
       }
       await new Promise((resolve) => setTimeout(resolve, 1500));
+      if (!session) return;
+      for (const { kind, port } of judges)
+        await OF_CLIENTS[kind]?.(session, `127.0.0.2:${port}`).catch(() => {});
     },
     /** The kinds that reached another host since the last call. */
     reached: () => {

@@ -54,6 +54,9 @@ const allowed = (request: IncomingMessage) => ({
   vary: 'origin',
 });
 
+/** The open streams of events of `/live`. */
+const live = new Set<ServerResponse>();
+
 const ANSWERS: Record<string, Answer> = {
   '/': html('<title>app</title><h1>app</h1>'),
   '/text': text('some text'),
@@ -123,6 +126,20 @@ const ANSWERS: Record<string, Answer> = {
     const timer = setInterval(send, 200);
     response.on('close', () => clearInterval(timer));
   },
+  '/live': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'set-cookie': 'live=1' });
+    response.write('retry: 50\n\n');
+    live.add(response.on('close', () => live.delete(response)));
+  },
+  '/send': ({ url }, response) => {
+    const query = new URL(url!, 'http://a').searchParams;
+    for (const one of live) {
+      one.write(query.get('text')!);
+      if (query.has('end')) one.end();
+    }
+    response.end(String(live.size));
+  },
+  '/public': html('<title>public</title>', { 'content-security-policy': 'treat-as-public-address' }),
   '/never': () => {},
   '/never-ends': (_request, response) =>
     response.writeHead(200, { 'content-type': 'text/plain' }).write('start'),

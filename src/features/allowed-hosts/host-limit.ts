@@ -2,6 +2,7 @@ import { CdpClient, type Target } from '../../connect/cdp-client.js';
 import { isBlank } from '../../connect/connector.js';
 import type { ConnectExtension, Opening } from '../../connect/extension.js';
 import type { MessageRules } from '../../connect/message-filter.js';
+import { filterOf, type PageStarts } from '../../connect/page-starts.js';
 import { SessionSocket } from '../../connect/session-socket.js';
 import type { CdpSocket } from '../../connect/socket.js';
 import { raceAbort } from '../../shared/abort.js';
@@ -29,7 +30,7 @@ const OUTSIDE = /^(Cast|Extensions|PWA|Tethering)\./;
 
 /** Ways to what was removed from a page: they end the removal, stop a script before it, or search the memory. */
 const INTO_PAGES =
-  /^(Debugger\.(?!(enable|disable|getScriptSource|searchInContent|setAsyncCallStackDepth|setBlackboxPatterns|setSkipAllPauses)$)|DOMDebugger\.|EventBreakpoints\.|HeapProfiler\.(addInspectedHeapObject|getObjectByHeapObjectId)$|Runtime\.queryObjects$|Page\.(addScriptToEvaluateOnLoad|disable)$)/;
+  /^(Debugger\.(?!(enable|disable|getScriptSource|searchInContent|setAsyncCallStackDepth|setBlackboxPatterns|setSkipAllPauses)$)|DOMDebugger\.|EventBreakpoints\.|HeapProfiler\.(addInspectedHeapObject|getObjectByHeapObjectId)$|Runtime\.queryObjects$|Page\.(addScriptToEvaluateOnLoad|disable|waitForDebugger)$)/;
 
 /**
  * What a page of the lease may show. Pages of the browser itself, such as chrome://inspect, connect past the context, and so do files of
@@ -62,7 +63,10 @@ export class HostLimit implements ConnectExtension {
   #ownSessions = new Set<string>();
   /** The JavaScript worlds of clients without WebRTC, by session and name, with the ids of the scripts that removed it. */
   #worlds = new Map<string | undefined, Map<string, Promise<string | undefined>>>();
+  /** The sessions of clients with pages, by id, with their targets, or `BELOW` for frames and workers. */
+  readonly #sessions = new Map<string, string>();
   #guard!: PageGuard;
+  #starts!: PageStarts;
   #cdp!: CdpClient;
   #socket: CdpSocket | undefined;
   #isOver = false;
@@ -78,7 +82,7 @@ export class HostLimit implements ConnectExtension {
   }
 
   /** Sets the limit. @throws InvalidOptionError if the browser can't have it. */
-  async begin({ openCdp, onLost, signal }: Opening): Promise<this> {
+  async begin({ openCdp, starts, onLost, signal }: Opening): Promise<this> {
     const socket = await openCdp(signal);
     this.#socket = socket;
     this.#contexts = new Set();
@@ -87,7 +91,8 @@ export class HostLimit implements ConnectExtension {
     // Where the connection is the lease, the messages of this object pass the rules, too.
     this.#ownSessions = new Set(socket instanceof SessionSocket ? [socket.sessionId] : []);
     const isGuarded = ({ browserContextId = '' }: Target) => this.#contexts.has(browserContextId);
-    this.#guard = new PageGuard(() => this.#cdp, isGuarded, this.#onRefused);
+    this.#starts = starts;
+    this.#guard = new PageGuard(() => this.#cdp, isGuarded, this.#onRefused, starts);
     const carrier = socket.takeOver();
     this.#cdp = new CdpClient(carrier, this.#guard.listeners);
     let hasEnded = false;
@@ -112,6 +117,7 @@ export class HostLimit implements ConnectExtension {
   async stop(): Promise<void> {
     // The pages are guarded until they are closed.
     this.#isOver = true;
+    await this.#guard.flush();
   }
 
   cut(): void {
@@ -188,6 +194,23 @@ export class HostLimit implements ConnectExtension {
       },
       'Target.attachToTarget': (params, session) => this.#attach(params, session),
       'Target.autoAttachRelated': (params, session) => this.#attach(params, session),
+      // Only the guard lets new pages wait, and go on.
+      'Target.setAutoAttach': ({ autoAttach, waitForDebuggerOnStart, filter }, session = '', cdp) => {
+        if (this.#isOwn(session) || this.#sessions.get(session) !== undefined) return undefined;
+        this.#starts.attach(
+          cdp,
+          session,
+          autoAttach && waitForDebuggerOnStart ? filterOf(filter) : undefined,
+        );
+        void cdp.ended.then(() => this.#starts.leave(cdp));
+        return { waitForDebuggerOnStart: false };
+      },
+      'Runtime.runIfWaitingForDebugger': (_params, session = '', cdp) => {
+        const targetId = this.#sessions.get(session);
+        if (this.#isOwn(session) || targetId === BELOW) return undefined;
+        if (targetId !== undefined) this.#starts.ready(cdp, targetId);
+        return false;
+      },
       'Browser.setPermission': (params, session) => this.#inContext(params, session),
       'Browser.grantPermissions': (params, session) => this.#inContext(params, session),
       'Browser.resetPermissions': (params, session) => this.#inContext(params, session),
@@ -230,11 +253,16 @@ export class HostLimit implements ConnectExtension {
     events: {
       'Target.attachedToTarget': ({ sessionId, targetInfo }, session) => {
         if (this.#isOwn(session)) return void this.#ownSessions.add(sessionId);
-        if (targetInfo.type === 'browser') this.#browserSessions.add(sessionId);
+        const { targetId, type } = targetInfo;
+        if (type === 'browser') this.#browserSessions.add(sessionId);
         if (!this.#isSeen(targetInfo)) return false;
-        if (!/^(page|iframe)$/.test(targetInfo.type)) return undefined;
-        return this.#guard.ready(targetInfo.targetId).then(() => undefined);
+        const isBelow = type === 'iframe' || type === 'worker';
+        if (type !== 'browser' && type !== 'tab') this.#sessions.set(sessionId, isBelow ? BELOW : targetId);
+        const how = () => (isBelow ? undefined : { waitingForDebugger: this.#starts.isWaiting(targetId) });
+        if (!/^(page|iframe)$/.test(type)) return Promise.resolve(how());
+        return this.#guard.ready(targetId).then(how);
       },
+      'Target.detachedFromTarget': ({ sessionId = '' }) => void this.#sessions.delete(sessionId),
       'Target.targetCreated': ({ targetInfo }, session) =>
         this.#isOwn(session) || this.#isSeen(targetInfo) ? undefined : false,
       'Target.targetInfoChanged': ({ targetInfo }, session) =>
@@ -290,6 +318,9 @@ export class HostLimit implements ConnectExtension {
     if (/^(page|iframe)$/.test(targetInfo.type)) await this.#guard.ready(targetId);
   }
 }
+
+/** Instead of the id of a frame or a worker, which is not empty. */
+const BELOW = '';
 
 const NO_CONTEXT = 'Failed to find browser context with this id';
 

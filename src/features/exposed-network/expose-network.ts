@@ -33,12 +33,21 @@ export class ExposeNetwork implements LeaseFeature {
     return {
       rules: [clients.rules],
       explain: (error, browser) => explainRefusal(error, browser, hosts),
-      extend: async ({ openCdp: open, filter, connectOptions, onLost }) => {
+      extend: async ({ openCdp: open, filter, starts, connectOptions, onLost }) => {
         const { ExposedNetwork } = await import('./exposed-network.js');
         // An option of Puppeteer.
         const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
         const acceptsInsecureCerts = acceptInsecureCerts === true;
-        return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, filter, clients, onRequest, onLost });
+        return new ExposedNetwork({
+          hosts,
+          acceptsInsecureCerts,
+          open,
+          filter,
+          starts,
+          clients,
+          onRequest,
+          onLost,
+        });
       },
     };
   }

@@ -5,13 +5,15 @@ import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay } from '../../shared/clock.js';
 import { CdpClient } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
-import { ExposedHosts } from './exposed-hosts.js';
+import { EventStreams } from './exposed-events.js';
+import { ExposedHosts, type ExposedUrl } from './exposed-hosts.js';
 import { ExposedSender, TooLargeError, type ExposedResponse } from './exposed-request.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
 import { BrowserClients, timeOf } from './browser-clients.js';
 import { Targets, type AttachedTarget } from './targets.js';
 import type { MessageFilter, MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
+import { PageStarts } from '../../connect/page-starts.js';
 import type { CdpSocket, OpenCdp } from '../../connect/socket.js';
 
 /** Time to end the interception, in ms; then its socket is closed. */
@@ -31,6 +33,8 @@ export interface ExposePlan {
   readonly open: OpenCdp;
   /** Of the connection of the library, if there is one. */
   readonly filter?: MessageFilter;
+  /** Who waits for new pages, with this one. */
+  readonly starts?: PageStarts;
   /** Whose rules apply to the messages of all clients. */
   readonly clients?: BrowserClients;
   /** Called with each exposed host, and its port, that is requested. */
@@ -70,6 +74,7 @@ export class ExposedNetwork implements ConnectExtension {
   readonly #clients: BrowserClients;
   /** Aborts the requests that are under way. */
   readonly #abort = new LinkedAbort();
+  readonly #events = new EventStreams(this.#abort.signal);
   readonly #warned = new Set<string>();
   /** The paths of the files that the library has put into forms, by their names there. */
   readonly #files = new Map<string, Set<string>>();
@@ -83,7 +88,7 @@ export class ExposedNetwork implements ConnectExtension {
     this.#sender.acceptsInsecureCerts = plan.acceptsInsecureCerts;
     this.#clients = plan.clients ?? new BrowserClients();
     const cdp = () => this.#cdp!;
-    this.#targets = new Targets(cdp, (target) => this.#prepare(target));
+    this.#targets = new Targets(cdp, plan.starts ?? new PageStarts(), (target) => this.#prepare(target));
     this.#webSockets = new ExposedWebSockets({
       hosts: this.#hosts,
       clients: this.#clients,
@@ -187,6 +192,7 @@ export class ExposedNetwork implements ConnectExtension {
   #end(): void {
     // Without a reason, Node would create an error with a stack trace.
     this.#abort.abort('stopped');
+    this.#targets.close();
     this.#abort.dispose();
   }
 
@@ -231,7 +237,7 @@ export class ExposedNetwork implements ConnectExtension {
 
   async #answerOf(cdp: CdpClient, paused: PausedRequest, signal: AbortSignal): Promise<void> {
     const { requestId, request, frameId } = paused;
-    const { url, method, headers, hasPostData, postDataEntries } = request;
+    const { url, method, hasPostData, postDataEntries } = request;
     const exposed = this.#hosts.read(url, 'request');
     if (exposed === undefined) return void (await cdp.send('Fetch.continueRequest', { requestId }));
     const { host, origin, pathname } = new URL(exposed);
@@ -241,6 +247,12 @@ export class ExposedNetwork implements ConnectExtension {
     const fail = async (errorReason: string) => {
       if (!signal.aborted) await cdp.send('Fetch.failRequest', { requestId, errorReason });
     };
+    const isOfEvents = method === 'GET' && request.headers['Accept'] === 'text/event-stream';
+    const keepsEvents = isOfEvents && paused.resourceType !== 'Fetch';
+    const before = keepsEvents ? this.#events.take(frameId, exposed) : undefined;
+    if (before?.hasEnded === false) return this.#fulfil(cdp, paused, await before.next(signal));
+    const last = before && before.lastId !== '' ? { 'Last-Event-ID': before.lastId } : {};
+    const headers = { ...last, ...request.headers };
     const conditions = await this.#clients.conditionsOf(this.#targets, frameId);
     if (conditions?.offline) return fail('InternetDisconnected');
     const started = clock.now();
@@ -249,10 +261,10 @@ export class ExposedNetwork implements ConnectExtension {
       warn(UNREADABLE_BODY);
       return fail('Failed');
     }
-    const isEventSource = method === 'GET' && headers['Accept'] === 'text/event-stream';
     let response: ExposedResponse;
     try {
-      response = await this.#sender.send({ url: exposed, method, headers, body, isEventSource }, signal);
+      const how = { isOfEvents, keepsEvents };
+      response = await this.#sender.send({ url: exposed, method, headers, body, ...how }, signal);
     } catch (error) {
       const { code = '', message } = error as NodeJS.ErrnoException;
       if (error instanceof TooLargeError) warn(TOO_LARGE);
@@ -260,14 +272,26 @@ export class ExposedNetwork implements ConnectExtension {
       return fail(message === HUNG_UP ? 'ConnectionClosed' : (REASONS[code] ?? 'Failed'));
     }
     try {
-      if (response.isCut) warn(isEventSource ? CUT_EVENTS : CUT);
+      if (response.isCut) warn(CUT);
       const time = conditions ? timeOf(conditions, { body, response }) : 0;
       if (conditions) await delay(Math.max(0, started + time - clock.now()), signal);
       if (await this.#isRefused(paused, response)) await fail('BlockedByResponse');
-      else if (!signal.aborted) await this.#fulfil(cdp, paused, response);
+      else if (!signal.aborted)
+        await this.#fulfil(cdp, paused, await this.#firstOf(frameId, exposed, response, signal));
     } finally {
       response.free();
     }
+  }
+
+  /** Of a stream of events, its first part. */
+  async #firstOf(
+    frameId: string,
+    url: ExposedUrl,
+    response: ExposedResponse,
+    signal: AbortSignal,
+  ): Promise<ExposedResponse> {
+    const { events } = response;
+    return events ? this.#events.begin(frameId, url, { ...response, events }).next(signal) : response;
   }
 
   async #fulfil(
@@ -348,8 +372,6 @@ const LONGEST_FILE_HEAD = 2000;
 
 const CUT =
   'the response did not end. The page received its beginning: a response to an exposed request can not be a stream.';
-const CUT_EVENTS =
-  'the events reach the page in parts: the EventSource connects again for the next ones, as its server must allow.';
 const TOO_LARGE = 'the response has more than 64 MB, which can not be sent to the browser.';
 const UNREADABLE_BODY =
   'the body can not be read: it is a stream, or a form with two files of one name or with a file of the machine of the browser. Pass the content of the file to the page.';

@@ -17,8 +17,10 @@ export interface ExposedRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
-  /** The request comes from an EventSource, which connects again when its response ends. */
-  readonly isEventSource: boolean;
+  /** It asks for a stream of events, and its client connects again when the response ends. */
+  readonly isOfEvents: boolean;
+  /** The body of a stream of events is not read. */
+  readonly keepsEvents?: boolean;
 }
 
 /** A response as a page receives it. */
@@ -33,6 +35,8 @@ export interface ExposedResponse {
   readonly sent: Readonly<Record<string, string>>;
   /** The response did not end in time: `body` is its beginning. */
   readonly isCut: boolean;
+  /** The body of a stream of events, which has not been read. */
+  readonly events?: Readable;
   /** Frees the memory that the body has occupied: others wait for it. */
   free(this: void): void;
 }
@@ -75,6 +79,8 @@ const MOST_CONNECTIONS = 256;
 /** Headers of one connection, which must not be forwarded. */
 const HOP_BY_HOP =
   /^(connection|content-length|expect|host|keep-alive|proxy-(authenticate|authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
+/** The header of a stream of events. */
+const EVENTS = /^content-type: *text\/event-stream/i;
 /** A header that Chromium adds only after the interception. */
 const LANGUAGE = 'en-US,en;q=0.9';
 
@@ -119,6 +125,13 @@ export class ExposedSender {
     const hasBody = request.method !== 'HEAD' && status !== 204 && status !== 304;
     const decoded = hasBody ? decode(stream, received.encoding) : stream;
     const isDecoded = decoded !== stream;
+    const headers = rawHeaders.flatMap((name, index) =>
+      index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [],
+    );
+    const facts = { status, reason, headers, sent };
+    const isEvents = status === 200 && headers.some((one) => EVENTS.test(one));
+    if (request.keepsEvents && isEvents)
+      return { ...facts, events: decoded, body: [], isCut: false, free: () => {} };
     const length = hasBody && !isDecoded ? received.length : undefined;
     const read = await this.#read(
       decoded,
@@ -126,10 +139,7 @@ export class ExposedSender {
       signal,
     );
     if (read.isCut) stream.destroy();
-    const headers = rawHeaders.flatMap((name, index) =>
-      index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [],
-    );
-    return { status, reason, headers, sent, ...read };
+    return { ...facts, ...read };
   }
 
   async #request(request: ExposedRequest, signal: AbortSignal, mayReuse: boolean): Promise<Received> {
@@ -175,10 +185,10 @@ export class ExposedSender {
   /** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
   async #read(
     source: Readable,
-    how: { length: number | undefined; hasLength: boolean; isEventSource: boolean },
+    how: { length: number | undefined; hasLength: boolean; isOfEvents: boolean },
     signal: AbortSignal,
   ): Promise<Pick<ExposedResponse, 'body' | 'isCut' | 'free'>> {
-    const { length, hasLength, isEventSource } = how;
+    const { length, hasLength, isOfEvents } = how;
     const body: Buffer[] = [];
     let size = 0;
     let free: (() => void) | undefined;
@@ -199,7 +209,7 @@ export class ExposedSender {
         free?.();
         reject(error);
       };
-      const timers = new BodyTimers(this.#limits, { hasLength, isEventSource, onCut: () => end(true) });
+      const timers = new BodyTimers(this.#limits, { hasLength, isOfEvents, onCut: () => end(true) });
       const waitForRoom = async () => {
         source.pause();
         timers.stop();
@@ -225,20 +235,20 @@ export class ExposedSender {
 /** Cut a response that does not end. */
 class BodyTimers {
   readonly #limits: StreamLimits;
-  readonly #how: { hasLength: boolean; isEventSource: boolean; onCut: () => void };
+  readonly #how: { hasLength: boolean; isOfEvents: boolean; onCut: () => void };
   #silent: NodeJS.Timeout | undefined;
   #longest: NodeJS.Timeout | undefined;
 
-  constructor(limits: StreamLimits, how: { hasLength: boolean; isEventSource: boolean; onCut: () => void }) {
+  constructor(limits: StreamLimits, how: { hasLength: boolean; isOfEvents: boolean; onCut: () => void }) {
     this.#limits = limits;
     this.#how = how;
   }
 
   start(): void {
     const { silence, total, eventSource } = this.#limits;
-    const { hasLength, isEventSource, onCut } = this.#how;
+    const { hasLength, isOfEvents, onCut } = this.#how;
     this.#silent = clock.setTimeout(onCut, silence);
-    if (!hasLength) this.#longest = clock.setTimeout(onCut, isEventSource ? eventSource : total);
+    if (!hasLength) this.#longest = clock.setTimeout(onCut, isOfEvents ? eventSource : total);
   }
 
   /** A byte has arrived. */

@@ -7,6 +7,8 @@ import { loadWs } from '../../shared/lazy.js';
 import type { BrowserClients } from './browser-clients.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
 import { asBytes, lookupLocalhost } from './exposed-request.js';
+import { PART_ENDS } from './exposed-events.js';
+import { hideReconnects } from './page-event-source.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
 import type { AttachedTarget, Targets } from './targets.js';
 
@@ -56,9 +58,10 @@ export class ExposedWebSockets {
     this.#plan = plan;
   }
 
-  /** The script that replaces the class. */
+  /** The script that replaces the class, and hides how events arrive. */
   get script(): string {
-    return `(${String(replaceWebSocket)})(${JSON.stringify(this.#plan.hosts.pattern.source)}, '${NAME}')`;
+    const pattern = JSON.stringify(this.#plan.hosts.pattern.source);
+    return `(${String(replaceWebSocket)})(${pattern}, '${NAME}'); (${String(hideReconnects)})('${PART_ENDS}');`;
   }
 
   /** Prepares a page or a worker. */
@@ -107,8 +110,8 @@ export class ExposedWebSockets {
   async #join(said: Said, text: string): Promise<void> {
     const url = this.#plan.hosts.read(text, 'websocket');
     const key = keyOf(said);
-    if (url === undefined || this.#open.has(key)) return;
-    if (this.#open.size >= MOST_OPEN) return this.#tell(said, { close: FAILED });
+    if (this.#open.has(key)) return;
+    if (url === undefined || this.#open.size >= MOST_OPEN) return this.#tell(said, { close: FAILED });
     // Before the headers are known: a script can call the function many times at once.
     this.#open.set(key, undefined);
     const { signal, onRequest, acceptsInsecureCerts } = this.#plan;

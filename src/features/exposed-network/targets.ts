@@ -1,5 +1,6 @@
 import type { CdpClient, EventListeners, Target } from '../../connect/cdp-client.js';
 import type { FrameTree } from '../../connect/message.js';
+import { filterOf, type PageStarts } from '../../connect/page-starts.js';
 
 /** Whose scripts are not ours to change, or that have none. */
 const KINDS = /^(page|iframe|worker|shared_worker|service_worker)$/;
@@ -27,10 +28,12 @@ export class Targets {
   readonly #attached = new Map<string, AttachedTarget>();
   #opening: Promise<void>[] = [];
   readonly #cdp: () => CdpClient;
+  readonly #starts: PageStarts;
   readonly #prepare: Prepare;
 
-  constructor(cdp: () => CdpClient, prepare: Prepare) {
+  constructor(cdp: () => CdpClient, starts: PageStarts, prepare: Prepare) {
     this.#cdp = cdp;
+    this.#starts = starts;
     this.#prepare = prepare;
   }
 
@@ -85,16 +88,32 @@ export class Targets {
 
   async #begin(target: AttachedTarget): Promise<void> {
     const { sessionId, type } = target;
-    const prepared = KINDS.test(type)
-      ? Promise.all([this.#prepare(target), this.#attachBelow(sessionId)])
-      : undefined;
+    const prepared = KINDS.test(type) ? this.#prepare(target) : undefined;
     // The browser handles commands in order. It may be closed in the meantime.
-    const started = this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId);
-    await Promise.allSettled([prepared, started]);
+    const reached = KINDS.test(type) ? this.#attachBelow(sessionId) : undefined;
+    await Promise.allSettled([prepared, reached, this.#goOn(target, reached)]);
+  }
+
+  async #goOn(
+    { targetId, sessionId, parent }: AttachedTarget,
+    reached: Promise<void> | undefined,
+  ): Promise<void> {
+    if (!this.#starts.isHeld || parent)
+      return void (await this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId));
+    // The browser responds after it has passed the commands on.
+    await reached;
+    this.#starts.ready(this, targetId);
+  }
+
+  /** No target waits for this object any longer. */
+  close(): void {
+    this.#starts.leave(this);
   }
 
   async #attachBelow(sessionId: string | undefined): Promise<void> {
-    const how = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true };
+    const isHeld = this.#starts.isHeld && sessionId === undefined;
+    if (isHeld) this.#starts.attach(this, '', filterOf(undefined));
+    const how = { autoAttach: true, waitForDebuggerOnStart: !isHeld, flatten: true };
     await this.#cdp().send('Target.setAutoAttach', how, sessionId);
   }
 }

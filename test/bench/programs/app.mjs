@@ -1,6 +1,10 @@
-/** An app on this machine: a page with 200 requests at /, and plain pages elsewhere. Answers after DELAY ms. Prints its port. */
+/**
+ * An app on this machine: a page with 200 requests at /, and plain pages elsewhere. Answers after DELAY ms. Prints its port.
+ * `/bytes?mb=60` sends this many megabytes, as an attachment with `&attachment`; a POST is counted.
+ */
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
+import { pipeline, Readable } from 'node:stream';
 
 const REQUESTS = 200;
 const TYPES = { js: 'text/javascript', png: 'image/png', json: 'application/json', css: 'text/css' };
@@ -23,7 +27,23 @@ const plain =
 
 /** Time in ms after which every request is answered. */
 const DELAY = Number(process.env['DELAY'] ?? 0);
-const server = createServer(async ({ url }, response) => {
+const MEGABYTE = randomBytes(1024 * 1024);
+
+function sendBytes({ searchParams }, response) {
+  const count = Number(searchParams.get('mb'));
+  const disposition = searchParams.has('attachment') && { 'content-disposition': 'attachment' };
+  response.writeHead(200, { 'content-length': count * MEGABYTE.length, ...disposition });
+  pipeline(Readable.from(Array.from({ length: count }, () => MEGABYTE)), response, () => {});
+}
+
+const server = createServer(async (request, response) => {
+  const { url, method } = request;
+  if (url.startsWith('/bytes')) return sendBytes(new URL(url, 'http://app'), response);
+  if (method === 'POST') {
+    let size = 0;
+    for await (const chunk of request) size += chunk.length;
+    return response.end(String(size));
+  }
   if (DELAY > 0) await new Promise((resolve) => setTimeout(resolve, DELAY));
   const type = url.split('.')[1];
   const body = url === '/' ? page : (bodies[type] ?? plain);

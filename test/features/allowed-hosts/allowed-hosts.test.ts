@@ -2,6 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { BrowserPool, InvalidOptionError } from '../../../src/index.js';
 import * as playwright from '../../../src/playwright.js';
 import * as puppeteer from '../../../src/puppeteer.js';
+import { PlayedLease } from '../../support/played-lease.js';
 
 /** Nothing listens there: what is sent fails with another error. */
 const pool = new BrowserPool('any', { baseUrl: 'http://127.0.0.1:9', token: 'any' });
@@ -38,6 +39,20 @@ it.each([
   ],
 ] as const)('refuses %s before anything is sent', async (_what, call, options, message) => {
   await expect(call({ ...options, allowedHosts: 'a.test' })).rejects.toThrow(message);
+});
+
+it('refuses a session with a profile before the callback, and releases the browser', async () => {
+  await using played = await PlayedLease.start();
+  played.service.script('acquire', { status: 200, json: played.session({ profile: { id: 'logins' } }) });
+  let isCalled = false;
+  const { error, run } = await played.run(() => (isCalled = true), { allowedHosts: 'a.test' });
+  expect(error).toBeInstanceOf(InvalidOptionError);
+  expect((error as Error).message).toMatch(/allowedHosts and the profile of the session exclude each other/);
+  expect({ isCalled, released: run?.released, received: played.browser.received }).toEqual({
+    isCalled: false,
+    released: 'destroyed',
+    received: [],
+  });
 });
 
 it('reads the hosts from the environment, and refuses a function that has no limit', async () => {

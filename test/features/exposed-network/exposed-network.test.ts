@@ -191,7 +191,7 @@ describe('a request of an exposed URL', () => {
     );
     const { port } = server.address() as AddressInfo;
     const url = new ExposedHosts('127.0.0.1').read(`http://127.0.0.1:${port}/`, 'request')!;
-    const request = { url, method: 'GET', headers: {}, body: undefined, isEventSource: false };
+    const request = { url, method: 'GET', headers: {}, body: undefined, isOfEvents: false };
     const send = async (changes: Partial<ExposedRequest> = {}, { isKept = false } = {}) => {
       const response = await sender.send({ ...request, ...changes }, new AbortController().signal);
       if (!isKept) response.free();
@@ -264,7 +264,7 @@ describe('a request of an exposed URL', () => {
   });
 
   it.each([
-    ['a stream of events of an EventSource', { isEventSource: true }, 'data: 1\n\n'],
+    ['a stream of events of an EventSource', { isOfEvents: true }, 'data: 1\n\n'],
     ['a response that is silent', {}, 'beginning'],
     ['a compressed response that is silent', { headers: { zip: '1' } }, 'beginning'],
     ['a response that never ends', { headers: { tick: '1' } }, /^(tick)+$/],

@@ -3,7 +3,9 @@
  * load: what the page, the automation library and the server see. The table in the guide is made from these rows: run the
  * test with `UPDATE_GUIDE=1` after a change.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { format, resolveConfig } from 'prettier';
@@ -262,6 +264,28 @@ const ROWS: Record<string, Row[]> = {
     ['a response without a phrase', text('/no-phrase')],
     ['charset of a text', text('/charset')],
     ['a slow response', text('/delayed')],
+    [
+      'entries of PerformanceResourceTiming',
+      async ({ inPage }) =>
+        inPage(`await (await fetch('/text')).text(); const t = performance.getEntriesByType('resource').at(-1);
+        return [t.initiatorType, t.responseStatus, t.encodedBodySize, t.decodedBodySize, t.contentType, t.duration > 0,
+          t.requestStart >= t.fetchStart, t.responseStart >= t.requestStart, t.responseEnd >= t.responseStart]`),
+    ],
+    [
+      'the protocol, and the size that was transferred, in PerformanceResourceTiming',
+      async ({ inPage }) =>
+        inPage(`await (await fetch('/text')).text(); const t = performance.getEntriesByType('resource').at(-1);
+        return [t.nextHopProtocol, t.transferSize > 0]`),
+      'the browser measures them on its own connections',
+    ],
+    [
+      'ports that a browser blocks',
+      async ({ inPage, page }) => [
+        await inPage(`return fetch('http://localhost:6666/').catch(String)`),
+        await inPage(socket(`'ws://localhost:6666/'`, '')),
+        await openFails(page, 'http://localhost:6666/'),
+      ],
+    ],
   ],
   'Origins and cookies': [
     [
@@ -301,6 +325,14 @@ const ROWS: Record<string, Row[]> = {
         ),
         app.log,
       ],
+    ],
+    [
+      'private networks: a page of a public address',
+      async ({ page, at, other, inPage }) => {
+        await page.goto(`${other}/public`);
+        return inPage(ofFetch(`'${at}/cors'`));
+      },
+      'the browser asks for the permission to reach a private network on its own connections only',
     ],
     [
       'cookies with every attribute',
@@ -388,7 +420,37 @@ const ROWS: Record<string, Row[]> = {
       async ({ inPage }) =>
         inPage(`return new Promise((resolve) => { const s = new EventSource('/events'); const seen = [];
       s.onopen = () => seen.push('open'); s.onerror = () => seen.push('error'); s.onmessage = ({ data, lastEventId }) => { seen.push([data, lastEventId]); if (seen.length > 12) { s.close(); resolve(seen); } } })`),
-      'CDP has no command that delivers a response in parts: its events arrive every 1.5 s, and it connects again in between',
+    ],
+    [
+      'a stream of events that stays open: each event at once, over one connection',
+      async ({ inPage, app, context }) => {
+        const seen =
+          await inPage(`const s = new EventSource('/live'); const seen = []; const see = (...what) => seen.push([...what, s.readyState]);
+          s.onopen = () => see('open'); s.onerror = () => see('error'); s.onmessage = ({ data, lastEventId }) => see(data, lastEventId);
+          s.addEventListener('named', ({ type, data, lastEventId, origin }) => see(type, data, lastEventId, origin === location.origin));
+          const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+          const send = async (text) => { await fetch('/send?text=' + encodeURIComponent(text)); await pause(600); };
+          await pause(500);
+          await send('data: one\\n\\n'); await send('id: 7\\ndata: two\\ndata: lines\\n\\n'); await send('event: named\\r\\ndata: ü\\r\\n\\r\\n');
+          await send('data: in'); await send(' parts\\n\\n'); await pause(1500); await send('id\\ndata: later\\n\\n');
+          await fetch('/send?end&text=data:%20last%0A%0A'); await pause(700); await send('data: again\\n\\n');
+          s.close(); seen.push(s.readyState); return seen;`);
+        await expect
+          .poll(() => app.log.filter((line) => line === 'aborted /live').length, { timeout: 12_000 })
+          .toBe(1);
+        return [seen, app.log.filter((line) => line.includes('live')), (await context.cookies()).length];
+      },
+    ],
+    [
+      'a stream of events in a worker, and of another site',
+      async ({ inPage, other }) =>
+        inPage(`const code = "const s = new EventSource('" + location.origin + "/events'); const seen = []; s.onerror = () => seen.push('error'); s.onmessage = ({ data }) => { seen.push(data); if (seen.length > 10) { s.close(); postMessage(seen); } }";
+        const w = new Worker(URL.createObjectURL(new Blob([code])));
+        const inWorker = await new Promise((resolve) => (w.onmessage = ({ data }) => resolve(data)));
+        const s = new EventSource('${other}/events', { withCredentials: true }); const seen = [];
+        s.onerror = () => seen.push('error');
+        await new Promise((resolve) => (s.onmessage = ({ data, origin }) => { seen.push(data); if (seen.length > 8) { s.close(); resolve(); } }));
+        return [inWorker, seen, s.url.endsWith('/events'), s.withCredentials];`),
     ],
     [
       'an aborted fetch: the server sees it',
@@ -737,6 +799,29 @@ const ROWS: Record<string, Row[]> = {
         ];
       },
     ],
+    [
+      'HAR of a context',
+      async ({ browser, at }) => {
+        const path = join(mkdtempSync(join(tmpdir(), 'har-')), 'a.har');
+        const context = await browser.newContext({ recordHar: { path, urlFilter: '**/*' } });
+        const page = await context.newPage();
+        await page.goto(`${at}/redirect`);
+        await page.evaluate(ofPost);
+        await context.close();
+        const { log } = JSON.parse(readFileSync(path, 'utf8')) as Har;
+        return log.entries
+          .filter(({ request }) => !request.url.includes('favicon'))
+          .map(({ request, response, time }) => [
+            request.method,
+            request.postData?.text,
+            response.status,
+            response.redirectURL,
+            response.content.mimeType,
+            response.content.text,
+            time > 0,
+          ]);
+      },
+    ],
     ['page.request of the library', async ({ page, at }) => (await page.request.get(`${at}/text`)).text()],
     [
       'failed requests',
@@ -762,6 +847,17 @@ async function closed(app: LocalhostApp): Promise<string[]> {
   await expect.poll(() => lines().length).toBeGreaterThan(0);
   return lines();
 }
+
+interface Har {
+  log: {
+    entries: {
+      time: number;
+      request: { url: string; method: string; postData?: { text: string } };
+      response: { status: number; redirectURL: string; content: { mimeType: string; text?: string } };
+    }[];
+  };
+}
+const ofPost = `fetch('/echo', { method: 'POST', body: 'posted' }).then((r) => r.text())`;
 
 let app: LocalhostApp;
 let browsers: PooledBrowser<playwright.PlaywrightHandles>[];

@@ -1,0 +1,166 @@
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { onAbort, raceAbort } from '../../shared/abort.js';
+import { clock } from '../../shared/clock.js';
+import type { ExposedUrl } from './exposed-hosts.js';
+import type { ExposedResponse } from './exposed-request.js';
+
+/** The type of the event that ends each part of a stream but the last one. */
+export const PART_ENDS = 'exposed-network-part-ends';
+/** Milliseconds in which the first events can arrive with the response, and the longest time of a part without events. */
+const FIRST_WAIT = 20;
+const LONGEST_WAIT = 60_000;
+/** Milliseconds after which an EventSource connects again for the next part, and in which it must. */
+const PAUSE = 100;
+const LONGEST_ABSENCE = 10_000;
+/** Milliseconds after which an EventSource connects again, if its server names no other time. */
+const USUAL_RETRY = '3000';
+/** Characters of events that a page has not taken: above that, their server waits. */
+const MOST_WAITING = 1024 * 1024;
+/** Maximum length of one event, in characters. */
+const LONGEST_EVENT = 8 * 1024 * 1024;
+
+type Unread = ExposedResponse & { readonly events: Readable };
+
+/**
+ * The streams of events of EventSources. No command of CDP delivers a response in parts, so each part is a response of its own, after
+ * which the EventSource connects again, while the connection to its server stays open.
+ */
+export class EventStreams {
+  /** By frame and URL. An interception does not see the id of the last event, which would tell two of one page apart. */
+  readonly #byPlace = new Map<string, EventStream[]>();
+  readonly #signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** Returns the stream of an EventSource that connects again, which may have ended. */
+  take(frameId: string, url: ExposedUrl): EventStream | undefined {
+    const waiting = this.#byPlace.get(`${frameId} ${url}`)?.find(({ isAbsent }) => isAbsent);
+    if (waiting?.hasEnded) this.#forget(`${frameId} ${url}`, waiting);
+    return waiting;
+  }
+
+  begin(frameId: string, url: ExposedUrl, response: Unread): EventStream {
+    const place = `${frameId} ${url}`;
+    const stream = new EventStream(response, () => this.#forget(place, stream));
+    const stopListening = onAbort(this.#signal, () => stream.close());
+    response.events.once('close', stopListening);
+    this.#byPlace.set(place, [...(this.#byPlace.get(place) ?? []), stream]);
+    return stream;
+  }
+
+  #forget(place: string, stream: EventStream): void {
+    const others = this.#byPlace.get(place)?.filter((one) => one !== stream) ?? [];
+    if (others.length > 0) this.#byPlace.set(place, others);
+    else this.#byPlace.delete(place);
+  }
+}
+
+/** One stream of events. */
+export class EventStream {
+  /** Its EventSource is between two parts. */
+  isAbsent = false;
+  hasEnded = false;
+  /** What the events that the page has received say. */
+  lastId = '';
+  #retry = USUAL_RETRY;
+  readonly #response: Unread;
+  readonly #onGone: () => void;
+  /** What has arrived, and no page has received. */
+  #text = '';
+  #isFirst = true;
+  #notify = () => {};
+  #absence: NodeJS.Timeout | undefined;
+
+  constructor(response: Unread, onGone: () => void) {
+    this.#response = response;
+    this.#onGone = onGone;
+    const { events } = response;
+    const decoder = new StringDecoder('utf8');
+    events.on('data', (chunk: Buffer) => {
+      this.#text += decoder.write(chunk);
+      if (this.#text.length > LONGEST_EVENT) this.close();
+      else if (this.#text.length > MOST_WAITING && this.#hasEvents) events.pause();
+      this.#notify();
+    });
+    const end = () => {
+      this.hasEnded = true;
+      this.#notify();
+    };
+    events.once('end', end).once('error', end);
+  }
+
+  /** Closes the connection to the server. */
+  close(): void {
+    clock.clearTimeout(this.#absence);
+    this.#response.events.destroy();
+    this.hasEnded = true;
+    this.#onGone();
+  }
+
+  /** Waits for the next events. Resolves to a response with them. */
+  async next(signal: AbortSignal): Promise<ExposedResponse> {
+    clock.clearTimeout(this.#absence);
+    this.isAbsent = false;
+    const stopListening = onAbort(signal, () => this.close());
+    // A page sees that its EventSource is open before the first event.
+    let mayBeEmpty = false;
+    const timer = clock.setTimeout(
+      () => {
+        mayBeEmpty = true;
+        this.#notify();
+      },
+      this.#isFirst ? FIRST_WAIT : LONGEST_WAIT,
+    );
+    try {
+      while (!this.hasEnded && !this.#hasEvents && !mayBeEmpty)
+        await raceAbort(new Promise<void>((resolve) => (this.#notify = resolve)), signal);
+      return this.#take();
+    } finally {
+      clock.clearTimeout(timer);
+      stopListening();
+    }
+  }
+
+  get #hasEvents(): boolean {
+    return endOfEvents(this.#text) > 0;
+  }
+
+  #take(): ExposedResponse {
+    const events = this.hasEnded ? this.#text : this.#text.slice(0, endOfEvents(this.#text));
+    this.#text = this.#text.slice(events.length);
+    this.#response.events.resume();
+    for (const [, field, value = ''] of events.matchAll(KEPT)) {
+      if (field === 'retry' && /^\d+$/.test(value)) this.#retry = value;
+      if (field === 'id' && !value.includes('\0')) this.lastId = value;
+    }
+    // Of a stream that has ended, its EventSource names the last event.
+    this.isAbsent = true;
+    this.#absence = clock.setTimeout(() => this.close(), LONGEST_ABSENCE + Number(this.#retry));
+    const body = this.hasEnded
+      ? `retry: ${this.#retry}\n\n${events}`
+      : `${events}retry: ${PAUSE}\nevent: ${PART_ENDS}\ndata:\n\n`;
+    const { headers } = this.#response;
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    return {
+      ...this.#response,
+      headers: isFirst ? headers : headers.filter((one) => !/^set-cookie:/i.test(one)),
+      body: [Buffer.from(body)],
+    };
+  }
+}
+
+/** The lines of the fields that an EventSource keeps. */
+const KEPT = /^(id|retry)(?:: ?([^\r\n]*))?$/gm;
+
+/** Where the last event ends: with an empty line. */
+function endOfEvents(text: string): number {
+  const ends = ['\n\n', '\r\r', '\n\r\n'].map((end) => {
+    const at = text.lastIndexOf(end);
+    return at === -1 ? 0 : at + end.length;
+  });
+  return Math.max(...ends);
+}
