@@ -7,13 +7,14 @@
 export function hideReconnects(partEnds: string): void {
   const Native = globalThis.EventSource;
   if (typeof Native !== 'function' || Reflect.get(Native, partEnds) === true) return;
-  const { get: stateOf } = Object.getOwnPropertyDescriptor(Native.prototype, 'readyState')!;
+  const readyState = Object.getOwnPropertyDescriptor(Native.prototype, 'readyState');
+  const stateOf = (source: EventSource) => readyState?.get?.call(source) as number;
   /** Those whose part has ended, and those that connect again. */
   const ended = new WeakSet<EventSource>();
   const reopening = new WeakSet<EventSource>();
   Object.defineProperty(Native.prototype, 'readyState', {
     get(this: EventSource) {
-      const state = stateOf!.call(this) as number;
+      const state = stateOf(this);
       return state === 0 && (ended.has(this) || reopening.has(this)) ? 1 : state;
     },
     configurable: true,
@@ -26,7 +27,7 @@ export function hideReconnects(partEnds: string): void {
       source.addEventListener(partEnds, () => ended.add(source));
       source.addEventListener('error', (event) => {
         reopening.delete(source);
-        if (!ended.delete(source) || stateOf!.call(source) !== 0) return;
+        if (!ended.delete(source) || stateOf(source) !== 0) return;
         reopening.add(source);
         event.stopImmediatePropagation();
       });
