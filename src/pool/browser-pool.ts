@@ -45,6 +45,12 @@ const loadRequests = lazy(async () => {
   return { ...client, ...grant, ...calls, ...response };
 });
 
+/** The own context of such a browser can't be cleared: the library opens the URL of the lease where its page is. */
+function withOnlyBidi(service: BrowserService): BrowserService {
+  const acquire: typeof service.acquire = (lease) => service.acquire({ ...lease, startUrl: undefined });
+  return { ...service, acquire, protocols: ['bidi'] };
+}
+
 /** A pool of browsers at a service. The constructor sends no request. */
 export class BrowserPool<Session extends object = BrowserSession> {
   /** Id or name of the pool. */
@@ -70,13 +76,14 @@ export class BrowserPool<Session extends object = BrowserSession> {
       ? { service: given.service, baseUrl: given.baseUrl ?? addressOf(given.service) }
       : serviceOfEnvironment(given.baseUrl);
     const url = serviceUrl(baseUrl, idOrName, { insecure });
-    const hasOnlyBidi = url.protocol === 'local:' && local?.browser === 'firefox';
+    const isFirefox = url.protocol === 'local:' && local?.browser === 'firefox';
+    const used: BrowserService = isFirefox ? withOnlyBidi(service) : service;
     // The caller names the type of the sessions of the environment's service.
-    const typed = (hasOnlyBidi ? { ...service, protocols: ['bidi'] } : service) as BrowserService<Session>;
+    const typed = used as BrowserService<Session>;
     const token = given.token ?? tokenOf(service, url);
     if (typeof token === 'string') hideOwnSecret(token);
     this.baseUrl = url.href;
-    this.#service = service;
+    this.#service = used;
     hideParameters(service.secretParameters ?? []);
     hideHeaders(service.headers ?? {});
     if (proxy) hideProxy(proxy);

@@ -138,11 +138,8 @@ describeWithFirefox('a local pool of Firefox', () => {
     await using pool = new BrowserPool('embedded', options);
     const run = await withPooledBrowser(
       pool,
-      async ({ page, browser }) => {
-        await page.goto(titled('embedded'));
-        return [await page.title(), await browser.version()];
-      },
-      BIDI,
+      async ({ page, browser }) => [await page.title(), await browser.version()],
+      { ...BIDI, startUrl: titled('embedded') },
     );
     expect(run).toMatchObject({
       value: ['embedded', expect.stringMatching(/^firefox\//)],
