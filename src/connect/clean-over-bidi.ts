@@ -1,3 +1,4 @@
+import { raceTimeout } from '../shared/abort.js';
 import { CdpClient } from './cdp-client.js';
 import { cleanBrowser, until } from './clean-browser.js';
 import { isBlank } from './connector.js';
@@ -10,6 +11,9 @@ const OWN = 'default';
 
 /** Time until all pages of a lease must be closed, in ms. The cleaning as a whole has a timeout, too. */
 const CLOSE_TIMEOUT = 4500;
+
+/** Time until a page must be left, in ms: a dialog or a script may prevent it. */
+const LEAVE_TIMEOUT = 1000;
 
 const RUNNING = 'A page of the lease is still open.';
 
@@ -98,13 +102,22 @@ async function removeUserContexts(bidi: CdpClient): Promise<void> {
   const own = (await pages()).filter(isOwn);
   // A browser ends with its last page.
   if (own.length === 0) own.push(await open('tab'));
+  /** A page can open another one when it is left, which shows only then. Resolves to false if it does not let itself be left. */
+  const leave = ({ context }: Page) => {
+    const navigation = { context, url: 'about:blank', wait: 'complete' };
+    return raceTimeout(LEAVE_TIMEOUT, () => bidi.send('browsingContext.navigate', navigation)).then(
+      () => true,
+      () => false,
+    );
+  };
   const closeOthers = async () => {
     const others = (await pages()).filter((page) => !isOwn(page));
     if (others.length === 0) return true;
+    const wereLeft = await Promise.all(others.map(leave));
     // A page can close itself, or with the page that opened it.
     await Promise.all(others.map((page) => close(page).catch(() => {})));
-    // A page can open another one when it is left. Windows open in the order of their requests: that one is there now.
-    await close(await open('window'));
+    // Windows open in the order of their requests: those of a page that was not left in time are there afterwards.
+    if (wereLeft.includes(false)) await close(await open('window'));
     return false;
   };
   await until(RUNNING, closeOthers, CLOSE_TIMEOUT);
