@@ -319,7 +319,9 @@ describe.each(['chromium', 'firefox'] as const)('a service with only a bidiUrl, 
         held.clear();
         const { value } = await withPooledBrowser(pool, look, PROTOCOL);
         expect(value).toEqual(found);
-        expect(left.released).toMatch(outcome === 'either' ? /reused|destroyed/ : outcome);
+        // On a busy machine, the cleaning can take too long.
+        const isLate = left.cleanupErrors.some(({ cause }) => /respond within/.test(String(cause)));
+        expect(left.released).toMatch(outcome === 'either' || isLate ? /reused|destroyed/ : outcome);
       },
     );
   });
