@@ -111,8 +111,14 @@ async function removeUserContexts(bidi: CdpClient): Promise<void> {
     );
   };
   const closeOthers = async () => {
-    const others = (await pages()).filter((page) => !isOwn(page));
-    if (others.length === 0) return true;
+    const all = await pages();
+    const others = all.filter((page) => !isOwn(page));
+    // A window exists before its page.
+    const { clientWindows } = await bidi.send('browser.getClientWindows');
+    const isOpening = clientWindows.some((one) =>
+      all.every((page) => page.clientWindow !== one.clientWindow),
+    );
+    if (others.length === 0) return !isOpening;
     const wereLeft = await Promise.all(others.map(leave));
     // A page can close itself, or with the page that opened it.
     await Promise.all(others.map((page) => close(page).catch(() => {})));

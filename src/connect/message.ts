@@ -332,10 +332,18 @@ const RESULTS = {
   'Network.loadNetworkResource': v.object({ resource: v.object({ netErrorName: may(text) }) }),
   'session.new': v.looseObject({}),
   'browser.createUserContext': v.object({ userContext: text }),
+  'browser.getClientWindows': v.object({ clientWindows: v.array(v.object({ clientWindow: text })) }),
   'browser.getUserContexts': v.object({ userContexts: v.array(v.object({ userContext: text })) }),
   'browsingContext.create': v.object({ context: text }),
   'browsingContext.getTree': v.object({
-    contexts: v.array(v.object({ context: text, url: may(text), userContext: v.nullish(text) })),
+    contexts: v.array(
+      v.object({
+        context: text,
+        url: may(text),
+        userContext: v.nullish(text),
+        clientWindow: v.nullish(text),
+      }),
+    ),
   }),
   'goog:cdp.sendCommand': v.object({ result: may(v.unknown()) }),
   'script.evaluate': v.object({ result: may(v.object({ value: may(v.unknown()) })) }),
