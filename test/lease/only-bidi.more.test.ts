@@ -10,6 +10,7 @@ import { startLocalPool, type LocalPool } from '../../src/local.js';
 import { withPooledBrowser } from '../../src/puppeteer.js';
 import { kernel, type BrowserService } from '../../src/services.js';
 import { hasFirefox, SKIPPED_WITHOUT_FIREFOX } from '../support/firefox.js';
+import { SLOW_START } from '../support/program.js';
 import { useSite } from '../support/site.js';
 
 /** Writes all the time, without a page. */
@@ -272,7 +273,9 @@ const PROTOCOL = { protocol: 'bidi' } as const;
 
 describe.each(['chromium', 'firefox'] as const)('a service with only a bidiUrl, of %s', (browser) => {
   const isMissing = browser === 'firefox' && !hasFirefox;
-  describe.skipIf(isMissing)(`its browsers${isMissing ? SKIPPED_WITHOUT_FIREFOX : ''}`, () => {
+  const title = `its browsers${isMissing ? SKIPPED_WITHOUT_FIREFOX : ''}`;
+  // A destroyed browser is replaced.
+  describe.skipIf(isMissing)(title, SLOW_START, () => {
     let local: LocalPool;
     let pool: BrowserPool;
     let found: Awaited<ReturnType<typeof look>>;

@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { findBrowser } from '../../src/local.js';
+import { SLOW_START } from './program.js';
 
 export const hasFirefox = await findBrowser({ browser: 'firefox' }).then(
   () => true,
@@ -13,7 +14,7 @@ export const SKIPPED_WITHOUT_FIREFOX = hasFirefox
 
 /** Tests that need Firefox. Where it is not installed, the report shows why they are skipped. */
 export function describeWithFirefox(title: string, tests: () => void): void {
-  describe.skipIf(!hasFirefox)(`${title}${SKIPPED_WITHOUT_FIREFOX}`, () => {
+  describe.skipIf(!hasFirefox)(`${title}${SKIPPED_WITHOUT_FIREFOX}`, SLOW_START, () => {
     tests();
   });
 }
