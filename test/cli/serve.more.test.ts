@@ -69,6 +69,7 @@ it('prints one line of JSON for each event with --json, the address first, and c
   const [first, ...events] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(first).toEqual({
     type: 'serving',
+    browser: 'chromium',
     baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     token: expect.any(String),
     dashboardUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[0-9a-f]{32}$/),
