@@ -76,6 +76,11 @@ it("gives a client of Playwright's protocol a browser without contexts, files fr
   await context.close();
   for (const name of ['trace.zip', 'all.har'])
     expect(statSync(join(folder, name)).size).toBeGreaterThan(1000);
+  // A wait that ends with its context sends a message to an object that no longer exists.
+  const other = await browser.newContext();
+  const waiting = other.waitForEvent('page').catch(() => {});
+  await other.close();
+  await waiting;
   // The next client finds nothing of this one.
   await browser.newPage();
   await browser.close();

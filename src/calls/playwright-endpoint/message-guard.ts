@@ -49,6 +49,9 @@ const METHODS: Readonly<Record<string, '*' | readonly string[]>> = {
 /** Methods of all objects: which events to send, and what the client waits for. */
 const OF_ALL = words('updateSubscription waitForEventInfo __waitInfo__ __abort__');
 
+/** Methods without an answer. */
+const NO_ANSWER = words('__waitInfo__ __abort__');
+
 function words(text: string): readonly string[] {
   return text.split(' ');
 }
@@ -65,8 +68,11 @@ const NO_PATHS: Readonly<Record<string, RegExp>> = {
 
 type Params = Record<string, unknown>;
 
-/** The answer to a message that does not reach the server, or the message that does. */
-type Guarded = { readonly pass: string } | { readonly answer: string };
+/** The message that reaches the server, or the answer to one that does not. */
+interface Guarded {
+  readonly pass?: string;
+  readonly answer?: string;
+}
 
 interface Known {
   readonly type: string;
@@ -114,6 +120,8 @@ export class MessageGuard {
     // Opens the inspector in a browser with a window, and does nothing in one without.
     if (method === 'pause' && this.#typeOf(guid) === 'BrowserContext') return answerTo(id, { result: {} });
     const checked = this.#check(guid, method, params);
+    // A client throws if it receives an answer to these.
+    if (typeof checked === 'string' && NO_ANSWER.includes(method)) return {};
     if (typeof checked === 'string')
       return answerTo(id, {
         error: {

@@ -112,9 +112,9 @@ function channelTo(far: ServerSocket, guard: MessageGuard): Channel {
       if (shown !== undefined) toClient(shown, false);
     };
     return (data) => {
-      const guarded = guard.fromClient(String(data));
-      if ('pass' in guarded) far.send(guarded.pass);
-      else toClient(guarded.answer, false);
+      const { pass, answer } = guard.fromClient(String(data));
+      if (pass !== undefined) far.send(pass);
+      if (answer !== undefined) toClient(answer, false);
     };
   };
 }
