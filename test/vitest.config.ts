@@ -34,6 +34,7 @@ const browser = hasShell ? { env: { CHROME_PATH: HEADLESS_SHELL } } : {};
 
 /** The files that take longest. A worker that began one of them last would work alone at the end. */
 const LONGEST = [
+  'lease/only-bidi.more',
   'examples/guides.more',
   'fixtures/playwright-test.more',
   'features/exposed-network/localhost.more',
@@ -42,7 +43,6 @@ const LONGEST = [
   'examples/runners.more',
   'package/package.more',
   'jobs/isolation.more',
-  'lease/only-bidi.more',
   'simulation/broken-release.more',
   'calls/proxy-load.more',
   'process/late.more',
