@@ -1,6 +1,6 @@
 /** Reads environment variables, each when it is needed. No other module reads any. */
 /** A variable with the path of a browser. */
-export type BrowserVariable = 'CHROME_PATH' | 'FIREFOX_PATH';
+type BrowserVariable = 'CHROME_PATH' | 'FIREFOX_PATH';
 
 export const environment = {
   /** Address of the service, such as `https://pool.example.com/v1`. */

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import type { LocalBrowserKind } from '../../pool/pool-options.js';
-import { environment, type BrowserVariable } from '../../shared/environment.js';
+import { environment } from '../../shared/environment.js';
 import { BrowserNotFoundError } from '../../shared/lease-errors.js';
 import { checksOf, oneOf, optional, readOptions, text } from '../../shared/options.js';
 
@@ -52,7 +52,7 @@ interface Places {
   /** For messages. */
   readonly name: string;
   /** The environment variable with its path. */
-  readonly variable: BrowserVariable;
+  readonly variable: 'CHROME_PATH' | 'FIREFOX_PATH';
   /** The command that installs it. */
   readonly command: string;
   /** Where installers put it; the preferred one first. */
