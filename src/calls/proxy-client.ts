@@ -5,11 +5,10 @@ import { join, type Channel } from '../connect/relay.js';
 import { onAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
+import { LARGEST_MESSAGE } from '../shared/json.js';
 import { loadWs } from '../shared/lazy.js';
 import type { FarEnd } from './proxy-endpoint.js';
 
-/** Maximum size of a command in bytes, as of a message of the browser. */
-const LARGEST_COMMAND = 512 * 1024 * 1024;
 /** Maximum number of bytes that a client may send before the upgrade. */
 const MOST_EARLY = 64 * 1024;
 /** Milliseconds that the closing handshake may take. */
@@ -56,7 +55,7 @@ export class WaitingClient {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
-      maxPayload: LARGEST_COMMAND,
+      maxPayload: LARGEST_MESSAGE,
       skipUTF8Validation: true,
     });
     this.stop();

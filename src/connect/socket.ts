@@ -8,7 +8,7 @@ import type { SpareConnection } from '../net/spare-connection.js';
 import { clock } from '../shared/clock.js';
 import { sentence } from '../shared/errors.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord, LARGEST_MESSAGE, parseJson } from '../shared/json.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { loadWs } from '../shared/lazy.js';
 import { endTasks } from '../shared/process-state.js';
@@ -54,8 +54,6 @@ const PING_INTERVAL = 2500;
 const MOST_MISSED_PINGS = 5;
 /** Milliseconds that the closing handshake may take. */
 const CLOSE_TIMEOUT = 1000;
-/** Maximum size of a message in bytes. A screenshot or trace of a large page is one message. */
-const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
 /** A connection to a browser: the whole socket, or one session within it. */
 export type AnySocket = Pick<

@@ -1,3 +1,6 @@
+/** The largest text that is read as one message, in bytes: with room for escapes, below the longest string of V8. */
+export const LARGEST_MESSAGE = 500 * 1024 * 1024;
+
 /** Parses JSON from outside. Drops every key `__proto__`, which would replace a prototype when it is copied. */
 export function parseJson(text: string): unknown {
   // The function for each value makes the parser ten times as slow. The key may be escaped.

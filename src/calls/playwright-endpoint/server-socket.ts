@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import type { WebSocket } from 'ws';
+import { LARGEST_MESSAGE } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
 import type { FarEnd } from '../proxy-endpoint.js';
-
-/** Maximum size of a message in bytes, as of a message of a browser. */
-const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
 /** The connection to the server side of Playwright. */
 export class ServerSocket implements FarEnd {

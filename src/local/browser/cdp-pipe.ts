@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { CdpBrowser, CdpChannel, CdpMessage, CdpReceiver } from '../../net/cdp-connection.js';
-import { isRecord } from '../../shared/json.js';
+import { isRecord, LARGEST_MESSAGE } from '../../shared/json.js';
 
 /** A command without a response. */
 interface Pending {
@@ -23,6 +23,8 @@ export class CdpPipe implements CdpBrowser {
   /** The clients of all CDP sessions. */
   readonly #owners = new Map<string, PipeClient>();
   #unfinished: Buffer[] = [];
+  /** Bytes of the unfinished message. */
+  #size = 0;
   #lastId = 0;
   #hasEnded = false;
 
@@ -64,14 +66,22 @@ export class CdpPipe implements CdpBrowser {
   }
 
   #read(chunk: Buffer): void {
+    if (this.#size > LARGEST_MESSAGE) return;
     let bytes = chunk;
     for (let at = bytes.indexOf(END); at !== -1; at = bytes.indexOf(END)) {
       const message = Buffer.concat([...this.#unfinished, bytes.subarray(0, at)]).toString();
       this.#unfinished = [];
+      this.#size = 0;
       bytes = bytes.subarray(at + 1);
       this.#dispatch(JSON.parse(message) as CdpMessage);
     }
-    if (bytes.length > 0) this.#unfinished.push(bytes);
+    if (bytes.length === 0) return;
+    this.#unfinished.push(bytes);
+    this.#size += bytes.length;
+    if (this.#size <= LARGEST_MESSAGE) return;
+    // A page decides how much Chromium reports of it. Without its input, Chromium ends.
+    this.#unfinished = [];
+    this.#input.destroy();
   }
 
   #dispatch(message: CdpMessage): void {

@@ -22,8 +22,21 @@ function openPipe() {
     say({ id: read()[0]!.id, result: { sessionId } });
     return { client: await opening, received };
   };
-  return { pipe, output, say, read, connect };
+  return { pipe, input, output, say, read, connect };
 }
+
+it('ends a browser whose message is larger than any text can be, and this process goes on', async () => {
+  const { input, output, say, connect } = openPipe();
+  const { received } = await connect('BROWSER');
+  say({ method: 'A.b', sessionId: 'BROWSER' });
+  // A page can have Chromium report a large body.
+  const part = Buffer.alloc(64 * 1024 * 1024, 'a');
+  for (let parts = 0; parts < 9; parts++) output.write(part);
+  output.write('\0');
+  await expect.poll(() => input.destroyed).toBe(true);
+  output.destroy();
+  await expect.poll(() => received).toEqual([{ method: 'A.b' }, { method: 'the end' }]);
+});
 
 it.each<[what: string, command: CdpMessage, sessionId: string]>([
   ['of a page', { id: 1, method: 'A.b', params: { id: 2 }, sessionId: 'PAGE' }, 'PAGE'],
