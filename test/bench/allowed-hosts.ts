@@ -3,14 +3,10 @@
  * each, with and without the option, in turn. The pool and the site are processes of their own. PAGES (default 20), ROUNDS
  * (default 7).
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { BrowserPool } from 'pooled-browser';
 import * as playwright from 'pooled-browser/playwright';
 import * as puppeteer from 'pooled-browser/puppeteer';
-import { compare, printComparison, servePool, setting, time } from './bench.js';
+import { compare, printComparison, serveApp, servePool, setting, time } from './bench.js';
 
 const PAGES = setting('PAGES', 20);
 const ROUNDS = setting('ROUNDS', 7);
@@ -28,11 +24,7 @@ interface AnyPage {
 }
 
 await using served = await servePool();
-const app = spawn(process.execPath, [fileURLToPath(new URL('programs/app.mjs', import.meta.url))], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const [port] = (await once(createInterface({ input: app.stdout }), 'line')) as [string];
-const site = `http://127.0.0.1:${port}`;
+const { app, port, site } = await serveApp();
 const pool = new BrowserPool('bench', served.service);
 
 async function load(newPage: () => Promise<AnyPage>): Promise<void> {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -125,4 +125,12 @@ export async function servePool(
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     },
   };
+}
+
+/** Serves `programs/app.mjs` from another process, until `app.kill()`. */
+export async function serveApp(): Promise<{ app: ChildProcess; port: string; site: string }> {
+  const path = fileURLToPath(new URL('programs/app.mjs', import.meta.url));
+  const app = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [port] = (await once(createInterface({ input: app.stdout }), 'line')) as [string];
+  return { app, port, site: `http://127.0.0.1:${port}` };
 }

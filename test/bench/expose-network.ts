@@ -3,14 +3,10 @@
  * with and without the option; and a page with 200 requests to an exposed app on this machine, against the same page that the
  * browser requests by itself. The pool and the app are processes of their own. PAGES (default 60), ROUNDS (default 12).
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { BrowserPool } from 'pooled-browser';
 import * as playwright from 'pooled-browser/playwright';
 import * as puppeteer from 'pooled-browser/puppeteer';
-import { compare, printComparison, servePool, setting, time } from './bench.js';
+import { compare, printComparison, serveApp, servePool, setting, time } from './bench.js';
 
 const PAGES = setting('PAGES', 60);
 const ROUNDS = setting('ROUNDS', 12);
@@ -23,11 +19,7 @@ interface AnyPage {
 type Run = (fn: (page: AnyPage) => Promise<number>, exposeNetwork: string | undefined) => Promise<number>;
 
 await using served = await servePool();
-const app = spawn(process.execPath, [fileURLToPath(new URL('programs/app.mjs', import.meta.url))], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const [port] = (await once(createInterface({ input: app.stdout }), 'line')) as [string];
-const site = `http://127.0.0.1:${port}`;
+const { app, port, site } = await serveApp();
 const pool = new BrowserPool('bench', served.service);
 const LIBRARIES: Record<string, Run> = {
   Playwright: async (fn, exposeNetwork) =>

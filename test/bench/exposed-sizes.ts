@@ -3,26 +3,18 @@
  * and of the browser, above that before. The pool and the app are processes of their own. The browser does not reach the app by
  * itself, except in the rows `without`. Linux only. DOWNLOADS (default 80), MB (default 60).
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { BrowserPool } from 'pooled-browser';
 import { withPooledBrowser } from 'pooled-browser/playwright';
-import { printTable, servePool, setting, time } from './bench.js';
+import { printTable, serveApp, servePool, setting, time } from './bench.js';
 
 const DOWNLOADS = setting('DOWNLOADS', 80);
 const MB = setting('MB', 60);
 const MEGABYTE = 1024 * 1024;
 
 await using served = await servePool();
-const app = spawn(process.execPath, [fileURLToPath(new URL('programs/app.mjs', import.meta.url))], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const [port] = (await once(createInterface({ input: app.stdout }), 'line')) as [string];
-const site = `http://127.0.0.1:${port}`;
+const { app, port, site } = await serveApp();
 const pool = new BrowserPool('bench', served.service);
 
 /** Resident memory in MB of all processes below one. */
