@@ -5,6 +5,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { withPooledBrowser } from '../../src/playwright.js';
 import { useLocalPool } from '../support/local.js';
 import { useSite } from '../support/site.js';
+import { SITE_DATA } from '../support/site-data.js';
 
 /** Writes all the time, without a page. */
 const WORKER = `
@@ -37,13 +38,7 @@ const requested = async (path: string) => {
 
 /** What a site and the library can see of earlier leases. */
 const LOOK = `(async () => ({
-  localStorage: Object.keys(localStorage),
-  sessionStorage: Object.keys(sessionStorage),
-  name: window.name,
-  caches: await caches.keys(),
-  databases: (await indexedDB.databases()).map(({ name }) => name),
-  files: await navigator.storage.getDirectory().then((root) => Array.fromAsync(root.keys())),
-  workers: (await navigator.serviceWorker.getRegistrations()).length,
+  ${SITE_DATA}
 }))()`;
 
 const STORE = `(async () => {

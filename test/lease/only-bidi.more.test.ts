@@ -12,6 +12,7 @@ import { kernel, type BrowserService } from '../../src/services.js';
 import { hasFirefox, SKIPPED_WITHOUT_FIREFOX } from '../support/firefox.js';
 import { SLOW_START } from '../support/program.js';
 import { useSite } from '../support/site.js';
+import { SITE_DATA } from '../support/site-data.js';
 
 /** Writes all the time, without a page. */
 const WORKER = `
@@ -222,13 +223,7 @@ const TABLE: Readonly<Record<'chromium' | 'firefox', readonly (readonly [string,
 };
 
 const LOOK = `(async () => ({
-  localStorage: Object.keys(localStorage),
-  sessionStorage: Object.keys(sessionStorage),
-  name: window.name,
-  caches: await caches.keys(),
-  databases: (await indexedDB.databases()).map(({ name }) => name),
-  files: await navigator.storage.getDirectory().then((root) => Array.fromAsync(root.keys())),
-  workers: (await navigator.serviceWorker.getRegistrations()).length,
+  ${SITE_DATA}
   permission: (await navigator.permissions.query({ name: 'geolocation' })).state,
   left: typeof window.left,
   userAgent: navigator.userAgent,
