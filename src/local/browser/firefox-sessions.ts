@@ -1,13 +1,10 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { raceTimeout } from '../../shared/abort.js';
-import { isRecord, parseJson } from '../../shared/json.js';
+import { isRecord, LARGEST_MESSAGE, recordOf } from '../../shared/json.js';
 
 /** Milliseconds for a command, on a busy machine. */
 const ANSWER_TIMEOUT = 20_000;
-
-/** Size of a message in bytes. A screenshot of a large page is one message. */
-const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
 /**
  * The WebDriver sessions of a Firefox, which has one at a time, at a port without a secret. While no client has one, a session of our
@@ -112,10 +109,10 @@ async function ask(socket: WebSocket, method: string, params: object = {}): Prom
   let onMessage!: (data: Buffer) => void;
   const answer = new Promise<Record<string, unknown>>((resolve, reject) => {
     onMessage = (data) => {
-      const message = parseJson(String(data));
-      if (!isRecord(message) || message['id'] !== id) return;
-      if (isRecord(message['result'])) resolve(message['result']);
-      else reject(new Error(`${method} failed: ${String(message['error'])}.`));
+      const { id: answered, result, error } = recordOf(String(data));
+      if (answered !== id) return;
+      if (isRecord(result)) resolve(result);
+      else reject(new Error(`${method} failed: ${String(error)}.`));
     };
     socket.once('close', () => reject(new Error('The connection to Firefox has ended.')));
   });
