@@ -27,13 +27,20 @@ export class PageStarts {
   readonly #waiting = new Set<string>();
   #checks = new Set<() => void>();
 
-  /** A client attaches to new pages, and lets them wait. @param filter Undefined to end it. */
-  attach(client: object, session: string, filter: Filter | undefined): void {
+  /**
+   * A client attaches to new pages, and lets them wait.
+   *
+   * @param filter Undefined to end it.
+   * @returns Whether the client is new: `leave` must follow when it has gone.
+   */
+  attach(client: object, session: string, filter: Filter | undefined): boolean {
+    const isNew = !this.#parties.has(client);
     const party = this.#parties.get(client) ?? { filters: new Map<string, Filter>(), ready: new Set() };
     this.#parties.set(client, party);
     if (filter) party.filters.set(session, filter);
     else party.filters.delete(session);
     this.#check();
+    return isNew;
   }
 
   isWaiting(targetId: string): boolean {

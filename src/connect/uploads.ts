@@ -53,11 +53,11 @@ export class Uploads {
     // Folders cannot be copied. A file that exists only on the browser's machine is there already.
     if (!found?.isFile()) return path;
     const seen = await this.#files.look(path);
-    const [size, lastModified] = [found.size, found.mtimeNs / 1_000_000n].map(Number);
-    if (seen.size === size && seen.lastModified === lastModified) return path;
+    const size = Number(found.size);
+    if (seen.size === size && seen.lastModified === Number(found.mtimeNs / 1_000_000n)) return path;
     // Another page may upload a file of this name at the same time.
     const folder = `${this.#folder}/${this.#nextFolder++}`;
-    const copy = await this.#files.save(path, { size: size!, folder, name: basename(path) });
+    const copy = await this.#files.save(path, { size, folder, name: basename(path) });
     this.#copies.push(copy);
     return copy;
   }

@@ -197,12 +197,8 @@ export class HostLimit implements ConnectExtension {
       // Only the guard lets new pages wait, and go on.
       'Target.setAutoAttach': ({ autoAttach, waitForDebuggerOnStart, filter }, session = '', cdp) => {
         if (this.#isOwn(session) || this.#sessions.get(session) !== undefined) return undefined;
-        this.#starts.attach(
-          cdp,
-          session,
-          autoAttach && waitForDebuggerOnStart ? filterOf(filter) : undefined,
-        );
-        void cdp.ended.then(() => this.#starts.leave(cdp));
+        const admitted = autoAttach && waitForDebuggerOnStart ? filterOf(filter) : undefined;
+        if (this.#starts.attach(cdp, session, admitted)) void cdp.ended.then(() => this.#starts.leave(cdp));
         return { waitForDebuggerOnStart: false };
       },
       'Runtime.runIfWaitingForDebugger': (_params, session = '', cdp) => {
