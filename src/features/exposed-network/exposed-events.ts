@@ -1,12 +1,15 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { onAbort, raceAbort } from '../../shared/abort.js';
-import { clock } from '../../shared/clock.js';
+import { clock, startTimer } from '../../shared/clock.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { ExposedResponse } from './exposed-request.js';
+import { hideReconnects } from './page-event-source.js';
 
 /** The type of the event that ends each part of a stream but the last one. */
-export const PART_ENDS = 'exposed-network-part-ends';
+const PART_ENDS = 'exposed-network-part-ends';
+/** The script that hides the parts from a page or a worker. */
+export const EVENTS_SCRIPT = `(${String(hideReconnects)})('${PART_ENDS}');`;
 /** Milliseconds in which the first events can arrive with the response, and the longest time of a part without events. */
 const FIRST_WAIT = 20;
 const LONGEST_WAIT = 60_000;
@@ -136,9 +139,10 @@ export class EventStream {
       if (field === 'retry' && /^\d+$/.test(value)) this.#retry = value;
       if (field === 'id' && !value.includes('\0')) this.lastId = value;
     }
-    // Of a stream that has ended, its EventSource names the last event.
+    // Of a stream that has ended, its EventSource names the last event, after the time that its server asked for.
     this.isAbsent = true;
-    this.#absence = clock.setTimeout(() => this.close(), LONGEST_ABSENCE + Number(this.#retry));
+    const longest = LONGEST_ABSENCE + (this.hasEnded ? Number(this.#retry) : 0);
+    this.#absence = startTimer(longest, () => this.close());
     const body = this.hasEnded
       ? `retry: ${this.#retry}\n\n${events}`
       : `${events}retry: ${PAUSE}\nevent: ${PART_ENDS}\ndata:\n\n`;

@@ -5,7 +5,7 @@ import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay } from '../../shared/clock.js';
 import { CdpClient } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
-import { EventStreams } from './exposed-events.js';
+import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
 import { ExposedHosts, type ExposedUrl } from './exposed-hosts.js';
 import { ExposedSender, TooLargeError, type ExposedResponse } from './exposed-request.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
@@ -110,11 +110,16 @@ export class ExposedNetwork implements ConnectExtension {
     return [this.#clients.rules];
   }
 
+  /** What runs in pages and workers before their own scripts. */
+  get #script(): string {
+    return `${this.#webSockets.script} ${EVENTS_SCRIPT}`;
+  }
+
   /** With Playwright, the options of contexts are not visible otherwise, and scripts of its own replace WebSocket, too. */
   async useBrowser(library: string, browser: object): Promise<void> {
     if (library !== 'playwright') return;
     const one = browser as Browser;
-    const content = this.#webSockets.script;
+    const content = this.#script;
     const newContext = one.newContext.bind(one);
     one.newContext = async (options) => {
       // The browser does not report which context sent a request.
@@ -168,7 +173,7 @@ export class ExposedNetwork implements ConnectExtension {
     const renewed = this.#isOpen
       ? []
       : [cdp.send('Fetch.enable', { patterns: [] }, sessionId), cdp.send('Fetch.disable', {}, sessionId)];
-    await Promise.all([...renewed, this.#webSockets.prepare(target)]);
+    await Promise.all([...renewed, this.#webSockets.prepare(target, this.#script)]);
   }
 
   /** Ends the interception. Afterwards no response, and no cookie of one, reaches the browser. Never rejects. */

@@ -7,8 +7,6 @@ import { loadWs } from '../../shared/lazy.js';
 import type { BrowserClients } from './browser-clients.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
 import { asBytes, lookupLocalhost } from './exposed-request.js';
-import { PART_ENDS } from './exposed-events.js';
-import { hideReconnects } from './page-event-source.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
 import type { AttachedTarget, Targets } from './targets.js';
 
@@ -58,16 +56,14 @@ export class ExposedWebSockets {
     this.#plan = plan;
   }
 
-  /** The script that replaces the class, and hides how events arrive. */
+  /** The script that replaces the class. */
   get script(): string {
-    const pattern = JSON.stringify(this.#plan.hosts.pattern.source);
-    return `(${String(replaceWebSocket)})(${pattern}, '${NAME}'); (${String(hideReconnects)})('${PART_ENDS}');`;
+    return `(${String(replaceWebSocket)})(${JSON.stringify(this.#plan.hosts.pattern.source)}, '${NAME}');`;
   }
 
-  /** Prepares a page or a worker. */
-  async prepare({ sessionId, type }: AttachedTarget): Promise<void> {
+  /** Prepares a page or a worker. @param source The script, and what else must run there first. */
+  async prepare({ sessionId, type }: AttachedTarget, source: string): Promise<void> {
     const send = (method: string, params: object = {}) => this.#plan.cdp().send(method, params, sessionId);
-    const source = this.script;
     const isPage = type === 'page' || type === 'iframe';
     await Promise.all([
       send('Runtime.addBinding', { name: NAME }),

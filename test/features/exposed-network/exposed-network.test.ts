@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { PassThrough } from 'node:stream';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { explainRefusal } from '../../../src/features/exposed-network/explain-refusal.js';
+import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import {
   type ExposedRequest,
@@ -284,6 +286,27 @@ describe('a request of an exposed URL', () => {
     expect(response.isCut).toBe(true);
     expect(String(response.body)).toMatch(text);
     await expect.poll(() => isGone).toBe(true);
+  });
+
+  it('keeps a stream of events whose server asks for a pause beyond every timer', async () => {
+    const { signal } = new AbortController();
+    const events = new PassThrough();
+    const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
+    const streams = new EventStreams(signal);
+    const url = new ExposedHosts('shop.test').read('http://shop.test/events', 'request')!;
+    const textOf = async (stream: EventStream) => String((await stream.next(signal)).body);
+    events.write('retry: 9999999999\ndata: first\n\n');
+    const stream = streams.begin('frame', url, { ...unread, events });
+    expect(await textOf(stream)).toContain('data: first');
+    await setTimeout(50);
+    expect(streams.take('frame', url)).toBe(stream);
+    events.write('data: second\n\n');
+    expect(await textOf(stream)).toContain('data: second');
+    events.end();
+    expect(await textOf(stream)).toBe('retry: 9999999999\n\n');
+    await setTimeout(50);
+    expect(streams.take('frame', url)).toBe(stream);
+    stream.close();
   });
 
   it('waits for a response with a length, however long it takes', async () => {
