@@ -224,7 +224,7 @@ function pooledBrowser<Handles, Session extends object>(
     detach: async () => {
       // The limit ends with its connection.
       if (features.allowedHosts.isLimited) throw new InvalidOptionError('detach', NO_LIMIT);
-      const { idOrName, baseUrl } = pool;
+      const { idOrName, baseUrl } = pool.api;
       return new DetachedLease({ pool: idOrName, baseUrl, ...(await lease.detach()) });
     },
     release,

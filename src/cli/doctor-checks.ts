@@ -186,10 +186,10 @@ async function checkToken(on: Case): Promise<Result> {
   if (baseUrl === 'local' || auth === 'none') return ok('not needed');
   if (!probe && !replays) return skipped(`${service.name} has no request that only reads`);
   const { signal } = on;
-  const { clientOf } = await import('../pool/client.js');
+  const { coreOf } = await import('../pool/pool-core.js');
   const { expectSuccess } = await import('../net/response.js');
   const hasToken = await withService(on, async (pool) => {
-    const client = clientOf(pool);
+    const { client } = coreOf(pool);
     if (probe) expectSuccess(await client.send(probe, { facts: {}, signal }), {});
     else await pool.replays('pooled-browser-doctor', { signal }).catch(expectAbsent);
     return client.lastToken !== undefined;

@@ -188,8 +188,8 @@ async function exec(
   let exposed: ExposedNetwork | undefined;
   try {
     const { grant } = lease;
-    const { clientOf } = await import('../pool/client.js');
-    const { trust } = clientOf(pool);
+    const { coreOf } = await import('../pool/pool-core.js');
+    const { trust } = coreOf(pool).client;
     const variables = await variablesOf(grant, trust);
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
     const { headersTo } = await import('../connect/trusted-url.js');

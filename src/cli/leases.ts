@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ListedSession } from '../services/browser-service.js';
-import type { ServiceClient } from '../pool/client.js';
+import type { PoolCore } from '../pool/pool-core.js';
 import { readMark } from '../pool/lease-mark.js';
 import type { ReleaseResult } from '../pool/release.js';
 import { askFirst } from './confirm.js';
@@ -54,8 +54,8 @@ interface ActiveLease extends ListedSession {
 
 async function leases(options: LeasesOptions): Promise<void> {
   const { release, olderThan, json, pool } = options;
-  const { clientOf } = await import('../pool/client.js');
-  const all = await withService(options, (pool) => listLeases(clientOf(pool), options.signal));
+  const { coreOf } = await import('../pool/pool-core.js');
+  const all = await withService(options, (pool) => listLeases(coreOf(pool), options.signal));
   // A service may not say which pool a session belongs to.
   const isOfPool = ({ pool: name = pool, poolId }: ActiveLease) =>
     pool === undefined || name === pool || poolId === pool;
@@ -75,8 +75,7 @@ const MOST_PAGES = 1000;
 const MOST_SESSIONS = 10_000;
 
 /** Requests all pages. A page without a new session is the last one: some services ignore the number of a page. */
-async function listLeases(client: ServiceClient, signal: AbortSignal): Promise<ActiveLease[]> {
-  const { service } = client;
+async function listLeases({ client, service }: PoolCore, signal: AbortSignal): Promise<ActiveLease[]> {
   const { sessions } = service;
   if (!sessions) {
     const message = `The service ${service.name} has no list of sessions that shows which are of this library.`;
@@ -190,19 +189,21 @@ async function endLease(
   options: LeasesOptions,
 ): Promise<ReleaseResult> {
   const { ticketOf } = await import('../pool/build-tickets.js');
-  const { HeldSession, heldSessionsOf } = await import('../pool/held-sessions.js');
+  const { coreOf } = await import('../pool/pool-core.js');
   const { releaseBrowser } = await import('../pool/release.js');
-  await using pool = await openPool(name ?? options.pool ?? 'unknown', options);
+  await using opened = await openPool(name ?? options.pool ?? 'unknown', options);
+  const pool = coreOf(opened);
   const request = { pool: pool.idOrName, id: lease, keepAlive: false, record: false };
   const ticket = ticketOf(id, { pool, lease: request }, true)!;
-  const held = new HeldSession(heldSessionsOf(pool), id, ticket);
+  const facts = { pool: pool.idOrName, sessionId: id };
+  let cause: unknown;
   const result = await releaseBrowser(ticket, {
     reuses: false,
     timeout: RELEASE_TIMEOUT,
     doubt: 'unknown',
-    send: (...message) => held.send(...message),
+    send: pool.held.sender(facts, (why) => (cause = why)),
   });
-  if (result === 'failed' && held.cause instanceof Error) note(held.cause.message);
+  if (result === 'failed' && cause instanceof Error) note(cause.message);
   return result;
 }
 

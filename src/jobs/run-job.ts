@@ -1,6 +1,6 @@
 import type { Connector } from '../connect/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
-import { beginCall } from '../pool/open-calls.js';
+import { coreOf } from '../pool/pool-core.js';
 import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { nextTurn } from '../shared/clock.js';
 import { TooManyFailuresError } from '../shared/lease-errors.js';
@@ -95,7 +95,7 @@ export class Job<Handles, Input, Value, Session extends object> {
     const { pool, settings } = this.#plan;
     const { signal } = settings;
     const stopListening = onAbort(signal, () => this.#fail(signal!.reason));
-    const endCall = beginCall(pool, (error) => {
+    const endCall = coreOf(pool).beginCall((error) => {
       // Before the leases abort: a task that was ended with the job has no outcome.
       this.#abort.abort(error);
       this.#fail(error);

@@ -1,10 +1,8 @@
 import pRetry, { type RetryContext } from 'p-retry';
-import type { BrowserPool } from '../pool/browser-pool.js';
-import { clientOf } from '../pool/client.js';
 import { ticketOf } from '../pool/build-tickets.js';
 import { requestGrant, type AcquireOutcome, type Granted } from '../pool/grant.js';
 import type { Turn } from '../pool/pacer.js';
-import { INTERNALS } from '../pool/pool-internals.js';
+import type { PoolCore } from '../pool/pool-core.js';
 import { unreachable } from '../net/reachability.js';
 import type { LeaseRequest } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
@@ -22,7 +20,7 @@ const EARLY = 1000;
 
 /** A browser, its pool, and the function that ends its place among the leases of this process. */
 export interface Acquired<Session extends object> extends Granted<Session> {
-  readonly pool: BrowserPool<Session>;
+  readonly pool: PoolCore<Session>;
   readonly leave: () => void;
 }
 
@@ -41,14 +39,13 @@ interface NotLeased {
  * @throws ConnectError if another lease of this process uses the browser.
  */
 export function joinLease<Session extends object>(
-  pool: BrowserPool<Session>,
+  pool: PoolCore<Session>,
   handover: Omit<Handover<Session>, 'features'>,
 ): Acquired<Session> {
   const { id: sessionId } = handover.grant;
   // Built here: the token must not be sent where a record from outside wants it.
   const ticket = ticketOf(sessionId, { pool, lease: handover.lease }, handover.isMarkShown);
-  const { limit } = pool[INTERNALS];
-  const leave = clientOf(pool).queueOf(pool.idOrName).join(sessionId, { limit, isAlone: !ticket });
+  const leave = pool.queue.join(sessionId, { limit: pool.limit, isAlone: !ticket });
   if (leave) return { ...handover, pool, ticket, servedAt: undefined, leave };
   const message = 'Another lease of this process uses the browser: release that lease first.';
   throw new ConnectError(message, { sessionId });
@@ -58,7 +55,7 @@ export function joinLease<Session extends object>(
 interface AcquirePlan<Session extends object> {
   readonly call: CallContext<LeaseStep>;
   /** The pools that may lease the browser, in their order. */
-  readonly pools: readonly [BrowserPool<Session>, ...BrowserPool<Session>[]];
+  readonly pools: readonly [PoolCore<Session>, ...PoolCore<Session>[]];
   /** The session must survive a lost connection: another program, or a new connection, uses it. */
   readonly keepAlive: boolean;
   /** What the features add to each request. */
@@ -66,7 +63,7 @@ interface AcquirePlan<Session extends object> {
   /** Sentences for the error if no browser becomes available. */
   readonly advise: () => readonly (string | undefined)[];
   /** Called with the pool of the requests that follow. */
-  readonly onPool: (pool: BrowserPool<Session>) => void;
+  readonly onPool: (pool: PoolCore<Session>) => void;
 }
 
 /** The acquire requests of one call, under its deadline. The holder must call `dispose`. */
@@ -76,7 +73,7 @@ export class Acquisition<Session extends object> {
   readonly #call: CallContext<LeaseStep>;
   readonly #deadline: LinkedAbort;
   /** Of the present requests, which begin with the first pool. */
-  #pool: BrowserPool<Session>;
+  #pool: PoolCore<Session>;
   /** For a service that may be full. */
   #turn: Turn;
   /** A request has been sent, and its response has not been read. */
@@ -97,7 +94,7 @@ export class Acquisition<Session extends object> {
     this.#call = plan.call;
     this.#deadline = new LinkedAbort(plan.call.signal, plan.call.settings.acquireTimeout);
     this.#pool = plan.pools[0];
-    this.#turn = this.#queue.pacer.turn();
+    this.#turn = this.#pool.queue.pacer.turn();
   }
 
   /**
@@ -127,7 +124,7 @@ export class Acquisition<Session extends object> {
    */
   refuse(error: ConnectError): void {
     const { emit, settings } = this.#call;
-    const { host } = clientOf(this.#pool);
+    const { host } = this.#pool.client;
     const { unreachedBy: cause } = error;
     if (cause === undefined) host.reachability.connected();
     else host.reachability.failed(cause);
@@ -144,7 +141,7 @@ export class Acquisition<Session extends object> {
   served(): void {
     this.#turn.served();
     // Also where no request is sent: from now on, the service is waited for.
-    clientOf(this.#pool).host.reachability.connected();
+    this.#pool.client.host.reachability.connected();
   }
 
   dispose(): void {
@@ -153,11 +150,11 @@ export class Acquisition<Session extends object> {
   }
 
   /** What another pool has shown does not count. */
-  #use(pool: BrowserPool<Session>): void {
+  #use(pool: PoolCore<Session>): void {
     if (pool === this.#pool) return;
     this.#turn.end();
     this.#pool = pool;
-    this.#turn = this.#queue.pacer.turn();
+    this.#turn = this.#pool.queue.pacer.turn();
     this.#isOpen = false;
     this.#latest = undefined;
     this.#lastError = undefined;
@@ -167,9 +164,8 @@ export class Acquisition<Session extends object> {
 
   async #acquire(): Promise<Acquired<Session>> {
     const { emit, settings } = this.#call;
-    const { limit } = this.#pool[INTERNALS];
+    const { limit, queue } = this.#pool;
     const { signal } = this.#deadline;
-    const queue = this.#queue;
     // Also ends the wait of a caller in the queue, which sends no request.
     let patience: NodeJS.Timeout | undefined;
     const watch = () => {
@@ -190,15 +186,15 @@ export class Acquisition<Session extends object> {
         // `#afterFailure` makes the pause, which depends on the answer and on other callers.
         minTimeout: 0,
       });
-      return { ...granted, pool: this.#pool, leave: place.released };
+      return { ...granted, pool: this.#pool, leave: place.leave };
     } catch (error) {
-      place?.released();
+      place?.leave();
       // Its response is still to come, and may lease a browser.
       if (this.#isOpen) this.counts.unknownAcquires++;
       throw this.#explain(error);
     } finally {
       clock.clearTimeout(patience);
-      place?.acquired();
+      place?.leaveQueue();
     }
   }
 
@@ -225,7 +221,7 @@ export class Acquisition<Session extends object> {
     const { settings, emit } = this.#call;
     const { keepAlive, added } = this.#plan;
     const pool = this.#pool;
-    const client = clientOf(pool);
+    const { service, client } = pool;
     const { signal } = this.#deadline;
     let sentAt = 0;
     let wait: number | undefined;
@@ -234,7 +230,7 @@ export class Acquisition<Session extends object> {
     const send = async () => {
       const { timeLeft } = this.#deadline;
       const { releaseOnCrash: onCrash } = settings;
-      wait = client.service.waits === 'asked' ? secondsToWait(settings.pollTimeout, timeLeft) : undefined;
+      wait = service.waits === 'asked' ? secondsToWait(settings.pollTimeout, timeLeft) : undefined;
       sentAt = clock.now();
       emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
       this.counts.acquireAttempts++;
@@ -309,7 +305,7 @@ export class Acquisition<Session extends object> {
   /** A service that refuses at once has no browser. */
   #isFull(outcome: NotLeased['outcome']): outcome is Extract<NotLeased['outcome'], { error: Error }> {
     const isBusy = outcome.kind === 'unavailable' && !outcome.isOutage;
-    return isBusy && clientOf(this.#pool).service.waits === 'never';
+    return isBusy && this.#pool.service.waits === 'never';
   }
 
   /** Returns the error that the call throws. */
@@ -330,7 +326,7 @@ export class Acquisition<Session extends object> {
   /** No connection to the service was opened within `unreachableTimeout`. */
   #neverReachedError(): PoolConnectionError {
     const { unreachableTimeout } = this.#call.settings;
-    const { host } = clientOf(this.#pool);
+    const { host } = this.#pool.client;
     const { message, cause } = unreachable(host.url, host.reachability.lastFailure, {});
     const more =
       `No connection was opened for ${duration(unreachableTimeout)}. ` +
@@ -361,12 +357,8 @@ export class Acquisition<Session extends object> {
 
   /** Milliseconds in which the service must be reached for the first time. */
   get #timeToReach(): number {
-    const { reachability } = clientOf(this.#pool).host;
+    const { reachability } = this.#pool.client.host;
     return reachability.timeLeft(this.#call.settings.unreachableTimeout);
-  }
-
-  get #queue() {
-    return clientOf(this.#pool).queueOf(this.#pool.idOrName);
   }
 
   #progress(further = 0) {

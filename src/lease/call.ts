@@ -1,5 +1,4 @@
-import type { BrowserPool } from '../pool/browser-pool.js';
-import { beginCall } from '../pool/open-calls.js';
+import type { PoolCore } from '../pool/pool-core.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock } from '../shared/clock.js';
 import { runs } from '../shared/process-state.js';
@@ -15,7 +14,7 @@ import type { FailedLease } from './summary.js';
 export class Call {
   readonly context: CallContext;
   /** The pool of the present request or browser, for the events. */
-  pool: BrowserPool<object>;
+  pool: PoolCore;
   /** Of the browser that the call has or had, for the traces: the id, and its number within the call, from 1. */
   browser: { attempt: number; sessionId?: string } = { attempt: 0 };
   readonly #run = ++runs.count;
@@ -25,7 +24,7 @@ export class Call {
   readonly #leavePools: readonly (() => void)[];
   #end: ((reason: unknown) => void) | undefined;
 
-  constructor(pools: readonly [BrowserPool<object>, ...BrowserPool<object>[]], settings: CallSettings) {
+  constructor(pools: readonly [PoolCore, ...PoolCore[]], settings: CallSettings) {
     const [pool] = pools;
     this.pool = pool;
     this.#abort = new LinkedAbort(settings.signal);
@@ -45,7 +44,7 @@ export class Call {
       this.#abort.abort(error);
       this.#end?.(this.#abort.signal.reason);
     };
-    this.#leavePools = pools.map((one) => beginCall(one, close));
+    this.#leavePools = pools.map((one) => one.beginCall(close));
   }
 
   /** The facts of the call that do not depend on its browser. */

@@ -1,4 +1,4 @@
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
 import type { AnyStep } from './events.js';
 import type { CallSettings } from './options.js';
@@ -6,7 +6,7 @@ import type { CallSettings } from './options.js';
 /** One call, for everything that works for it: plain data and functions. `Step` are the events that it may emit. */
 export interface CallContext<Step extends AnyStep = AnyStep> {
   /** The pool from which the browser comes, or the first of several. */
-  readonly pool: BrowserPool<object>;
+  readonly pool: PoolCore;
   /** The options of the heart. A feature that has options of its own receives them in its constructor. */
   readonly settings: CallSettings;
   /** Aborts when the work must end: by the caller's signal, a timeout, or the loss of the browser. */
@@ -32,7 +32,7 @@ export interface LeaseContext<
   Step extends AnyStep = AnyStep,
   Session extends object = object,
 > extends CallContext<Step> {
-  readonly pool: BrowserPool<Session>;
+  readonly pool: PoolCore<Session>;
   readonly grant: Grant<Session>;
   readonly session: Session;
   readonly sessionId: string;

@@ -1,8 +1,7 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import { inTime } from '../connect/in-time.js';
 import { loadConnect } from '../connect/load-connect.js';
-import { clientOf } from '../pool/client.js';
-import { heldSessionsOf, type HeldSession } from '../pool/held-sessions.js';
+import type { HeldSession } from '../pool/held-sessions.js';
 import { leasesAgain } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { CleanupError } from '../shared/lease-errors.js';
@@ -44,7 +43,7 @@ export class HeldBrowser<Session extends object> {
     this.#acquired = acquired;
     this.#release = how.release;
     this.#isOwnContextGiven = how.isOwnContextUsed;
-    this.#held = heldSessionsOf(pool).hold(grant.id, ticket, { onCrash: call.settings.releaseOnCrash });
+    this.#held = pool.held.hold(grant.id, ticket, { onCrash: call.settings.releaseOnCrash });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
     this.context = {
       ...call,
@@ -90,7 +89,7 @@ export class HeldBrowser<Session extends object> {
     if (!how) return;
     const { settings, signal, grant, time } = this.#lease;
     const { cleanSession } = await loadConnect();
-    const { trust } = clientOf(this.context.pool);
+    const { trust } = this.context.pool.client;
     await time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
     uncleanBrowsers.delete(this.#address);
   }
@@ -139,14 +138,13 @@ export class HeldBrowser<Session extends object> {
   /** Releases the browser, once. Never rejects: a browser that could not be released is reported. */
   release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
     const releasing = this.#send(choice, isDetached);
-    clientOf(this.context.pool).background.track(releasing);
+    this.context.pool.client.background.track(releasing);
     return releasing;
   }
 
   async #send(choice: ReleaseChoice, isDetached: boolean): Promise<Released> {
     const { sessionId, settings, emit, time, addError } = this.#lease;
-    const { idOrName: pool } = this.context.pool;
-    const queue = clientOf(this.context.pool).queueOf(pool);
+    const { idOrName: pool, queue } = this.context.pool;
     const { leave } = this.#acquired;
     this.#onReleasing();
     if (choice === 'leave') {
@@ -193,7 +191,7 @@ export class HeldBrowser<Session extends object> {
 
   /** Each session of some services has one lease: nothing of them is reused. */
   get #isLeasedAgain(): boolean {
-    return leasesAgain(clientOf(this.context.pool).service) || this.endsWith === 'nothing';
+    return leasesAgain(this.context.pool.service) || this.endsWith === 'nothing';
   }
 
   /** The logins of a profile would be lost with the data of its context. */

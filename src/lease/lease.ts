@@ -1,5 +1,5 @@
 import { verifyProtocol } from '../connect/verify-connection.js';
-import { clientOf } from '../pool/client.js';
+import { coreOf, type PoolCore } from '../pool/pool-core.js';
 import { refusesUpgrade } from '../net/status.js';
 import { raceAbort } from '../shared/abort.js';
 import { CallbackTimeoutError, ConnectError, LeaseOverError } from '../shared/lease-errors.js';
@@ -42,6 +42,7 @@ const DISCONNECT_TIMEOUT = 2000;
 export class Lease<Handles, Session extends object = object, Features extends FeatureSet = FeatureSet> {
   readonly features: Features;
   readonly #plan: LeasePlan<Handles, Session, Features>;
+  readonly #pools: readonly [PoolCore<Session>, ...PoolCore<Session>[]];
   readonly #call: Call;
   readonly #hooks: Hooks<Features>;
   #acquisition: Acquisition<Session> | undefined;
@@ -85,7 +86,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     try {
       lease.#hooks.restore(saved);
       await lease.#hooks.prepare();
-      lease.#hold(joinLease(plan.pools[0], handover));
+      lease.#hold(joinLease(lease.#pools[0], handover));
       // The lease before it may have used the browser's own context.
       lease.context.onOwnContextUsed();
       await lease.#connect();
@@ -100,21 +101,24 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   }
 
   private constructor(plan: LeasePlan<Handles, Session, Features>) {
-    const { pools, settings, features } = plan;
+    const { settings, features } = plan;
+    const [first, ...further] = plan.pools;
     this.#plan = plan;
+    this.#pools = [coreOf(first), ...further.map((pool) => coreOf(pool))];
     this.features = features;
-    this.#call = new Call(pools, settings);
+    this.#call = new Call(this.#pools, settings);
     this.#hooks = new Hooks(features, this.#call.context);
   }
 
   async #acquire(): Promise<void> {
-    const { pools, connector, settings } = this.#plan;
+    const pools = this.#pools;
+    const { connector, settings } = this.#plan;
     const call = this.#call.context;
     try {
       call.signal.throwIfAborted();
       const { needsCdp } = this.#hooks;
       const how = { protocol: settings.protocol, connector, needsCdp };
-      for (const pool of pools) verifyProtocol(pool.idOrName, clientOf(pool).service, how);
+      for (const pool of pools) verifyProtocol(pool.idOrName, pool.service, how);
       await this.#hooks.prepare();
       this.#acquisition = new Acquisition({
         call,
@@ -245,7 +249,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   end(outcome: LeaseEnd): Promise<LeaseSummary<Session> & SummaryOf<Features>> {
     if (!this.#ended) {
       this.#ended = this.#end(outcome);
-      clientOf(this.context.pool).background.track(this.#ended);
+      this.context.pool.client.background.track(this.#ended);
     }
     return this.#ended;
   }

@@ -2,8 +2,7 @@ import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import { loadConnect } from '../connect/load-connect.js';
 import type { ConnectAddition } from '../connect/extension.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
-import { clientOf } from '../pool/client.js';
+import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
 import { requestFactsOf } from '../services/check-service.js';
 import { meaningOf } from '../net/status.js';
@@ -39,9 +38,8 @@ const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: tru
  * Opens a connection for the WebSocket and imports the library while the acquire request, if there is one, waits. The import
  * keeps the process busy, so it starts after the request is sent. Rejects if the library is missing.
  */
-export async function prepareConnect(pool: BrowserPool<object>, connector: Connector): Promise<void> {
-  const { host, service } = clientOf(pool);
-  const { connections, spare } = await host.open();
+export async function prepareConnect({ client, service }: PoolCore, connector: Connector): Promise<void> {
+  const { connections, spare } = await client.host.open();
   if (requestFactsOf(service).hasAcquireRequest) await connections.connected;
   spare.prepare();
   await Promise.all([connector.load(), loadConnect()]);
@@ -143,7 +141,7 @@ export class Link<Handles> {
       abort.abort(over);
       abort.dispose();
     }
-    const { host } = clientOf(this.#lease.pool);
+    const { host } = this.#lease.pool.client;
     host.open().then(
       ({ spare }) => spare.renew(),
       () => {},
@@ -226,7 +224,7 @@ export class Link<Handles> {
     if (this.#isClosed) return;
     clock.clearTimeout(this.#expiry);
     const { sessionId, emit, pool } = this.#lease;
-    const { lossAdvice } = clientOf(pool).service;
+    const { lossAdvice } = pool.service;
     const isOurs = reason === 'closed-by-callback';
     const message = [LOSSES[reason], !isOurs && lossAdvice].filter(Boolean).join(' ');
     const error = new BrowserLostError(message, reason, { ...this.#facts, cause });
@@ -260,7 +258,7 @@ function connectionsOf<Handles>(lease: LeaseContext<LeaseStep>, { connector, add
   const connect = async (signal: AbortSignal, pageUrl?: string, grant: Grant = lease.grant) => {
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
     try {
-      const { host, trust } = clientOf(pool);
+      const { host, trust } = pool.client;
       const { spare } = await host.open();
       const { connectSession } = await loadConnect();
       const connection = await connectSession(connector, grant, {
@@ -297,10 +295,9 @@ const LOSSES: Readonly<Record<LossReason, string>> = {
 /** Throws if the session ends with its connection. */
 export function expectLasting({ grant, pool }: Pick<LeaseContext, 'grant' | 'pool'>, action: string): void {
   if (grant.endsWithConnection !== true) return;
-  const { name } = clientOf(pool).service;
   throw new InvalidOptionError(
     action,
-    `${action} is not possible: session ${grant.id} of the service ${name} ends with its connection. ` +
+    `${action} is not possible: session ${grant.id} of the service ${pool.service.name} ends with its connection. ` +
       "If the service can keep sessions alive, pass reconnect: 'eager', or the option of the service.",
   );
 }

@@ -15,7 +15,7 @@ import type { SendOptions } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { leaseMark } from './lease-mark.js';
 import { addressOf, serviceOfEnvironment, serviceUrl, tokenOf } from './named-service.js';
-import { INTERNALS, type ClientSettings, type PoolInternals } from './pool-internals.js';
+import { INTERNALS, type PoolSettings } from './pool-settings.js';
 import {
   acquireChecks,
   acquireRequestChecks,
@@ -36,13 +36,12 @@ import type { AcquireRequest, BrowserSession, PoolRecord } from '../services/ker
 
 /** Loads what sends requests. */
 const loadRequests = lazy(async () => {
-  const [client, grant, calls, response] = await Promise.all([
-    import('./client.js'),
+  const [core, grant, response] = await Promise.all([
+    import('./pool-core.js'),
     import('./grant.js'),
-    import('./open-calls.js'),
     import('../net/response.js'),
   ]);
-  return { ...client, ...grant, ...calls, ...response };
+  return { ...core, ...grant, ...response };
 });
 
 /** The own context of such a browser can't be cleared: the library opens the URL of the lease where its page is. */
@@ -57,8 +56,8 @@ export class BrowserPool<Session extends object = BrowserSession> {
   readonly idOrName: string;
   /** Address of the service; `local:<pool>` for browsers of this machine. */
   readonly baseUrl: string;
-  /** @internal */
-  readonly [INTERNALS]: PoolInternals<Session>;
+  /** @internal A function, because `inspect` must not show the token. */
+  readonly [INTERNALS]: () => PoolSettings<Session>;
 
   readonly #service: BrowserService;
   #closed: Promise<void> | undefined;
@@ -88,9 +87,9 @@ export class BrowserPool<Session extends object = BrowserSession> {
     hideHeaders(service.headers ?? {});
     if (proxy) hideProxy(proxy);
     const network = { proxy, ca };
-    const settings: ClientSettings<Session> = { service: typed, url, token, insecure, local, network };
     const limit = given.limit ?? service.limit ?? Number.POSITIVE_INFINITY;
-    this[INTERNALS] = { settings: () => settings, limit };
+    const settings = { service: typed, url, token, limit, insecure, local, network };
+    this[INTERNALS] = () => settings;
   }
 
   /**
@@ -117,11 +116,12 @@ export class BrowserPool<Session extends object = BrowserSession> {
     }
     if (this.#closed) throw new PoolClosedError(this.#facts());
     const mark = owner ? leaseMark() : undefined;
-    const { requestGrant, beginCall } = await loadRequests();
+    const { requestGrant, coreOf } = await loadRequests();
+    const pool = coreOf(this);
     const abort = new LinkedAbort(signal);
-    const endCall = beginCall(this, (error) => abort.abort(error));
+    const endCall = pool.beginCall((error) => abort.abort(error));
     const outcome = await requestGrant({
-      pool: this,
+      pool,
       wanted: { name, tags, startUrl, wait, mark, keepAlive: true },
       signal: abort.signal,
       // Without a listener, the events are published on the diagnostics channel, so that none is lost.
@@ -211,8 +211,8 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const video = this.#supported(this.#service.replays?.video, 'no request that downloads a video');
     // Loaded on demand, because few processes download a video.
     const { downloadReplay } = await import('./download-replay.js');
-    const { clientOf } = await loadRequests();
-    return downloadReplay(clientOf(this), video(sessionId, replay), { ...how, replayId, path });
+    const { coreOf } = await loadRequests();
+    return downloadReplay(coreOf(this).client, video(sessionId, replay), { ...how, replayId, path });
   }
 
   /** Returns the pool's record: its counts and its configuration. */
@@ -240,20 +240,19 @@ export class BrowserPool<Session extends object = BrowserSession> {
   }
 
   async #close(): Promise<void> {
-    const { clientOf, endCalls } = await loadRequests();
-    await endCalls(this);
-    await clientOf(this).close();
+    const { coreOf } = await loadRequests();
+    await coreOf(this).close();
   }
 
   async #send(request: ServiceRequest, how: SendOptions): Promise<HttpResponse> {
-    const { clientOf, expectSuccess } = await loadRequests();
-    return expectSuccess(await clientOf(this).send(request, how), how.facts);
+    const { coreOf, expectSuccess } = await loadRequests();
+    return expectSuccess(await coreOf(this).client.send(request, how), how.facts);
   }
 
   /** Sends a request, and reads the JSON of its response. */
   async #ask<T>(request: ServiceRequest, how: SendOptions, read: (json: unknown) => T): Promise<T> {
-    const { clientOf, readAs } = await loadRequests();
-    return readAs(await clientOf(this).send(request, how), how.facts, read);
+    const { coreOf, readAs } = await loadRequests();
+    return readAs(await coreOf(this).client.send(request, how), how.facts, read);
   }
 
   /** Reads the options of a method for one session. */

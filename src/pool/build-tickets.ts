@@ -1,11 +1,10 @@
 import type { LeaseRequest } from '../services/browser-service.js';
-import { clientOf } from './client.js';
-import type { PoolWithInternals } from './pool-internals.js';
+import type { PoolCore } from './pool-core.js';
 import { ANY_ID, type OwnerCheck, type ReleaseTicket, type SearchTicket } from './tickets.js';
 
 /** An acquire request, and its pool. */
 interface Leasing {
-  readonly pool: PoolWithInternals;
+  readonly pool: PoolCore;
   readonly lease: LeaseRequest;
 }
 
@@ -15,8 +14,7 @@ interface Leasing {
  * @param isShown Whether the service showed the mark of the lease in its response. A service that did not will not show it later.
  */
 export function ticketOf(id: string, { pool, lease }: Leasing, isShown?: boolean): ReleaseTicket | undefined {
-  const client = clientOf(pool);
-  const { service } = client;
+  const { service, client } = pool;
   const reuse = service.release(id, { pool: pool.idOrName, reuse: true });
   const destroy = service.release(id, { pool: pool.idOrName, reuse: false });
   if (!reuse || !destroy) return undefined;
@@ -30,8 +28,7 @@ export function ticketOf(id: string, { pool, lease }: Leasing, isShown?: boolean
 }
 
 export function searchTicketOf(request: Leasing): SearchTicket | undefined {
-  const client = clientOf(request.pool);
-  const { service } = client;
+  const { service, client } = request.pool;
   const search = service.find?.(request.lease);
   const found = ticketOf(ANY_ID, request);
   if (!search || !found) return undefined;

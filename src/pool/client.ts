@@ -4,10 +4,9 @@ import { nextTurn } from '../shared/clock.js';
 import type { Trust } from '../shared/network.js';
 import { hideOwnSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
-import type { BrowserService, ServiceRequest } from '../services/browser-service.js';
-import type { FairQueue } from './fair-queue.js';
+import type { ServiceRequest } from '../services/browser-service.js';
 import { Host } from './host.js';
-import { INTERNALS, type ClientSettings, type PoolWithInternals } from './pool-internals.js';
+import type { PoolSettings } from './pool-settings.js';
 import { isToken, type Token } from './pool-options.js';
 import { explain, unreachable } from '../net/reachability.js';
 import { contentOf, LONGEST_PAUSE, readResponse, type HttpResponse } from '../net/response.js';
@@ -31,19 +30,9 @@ export interface SendOptions {
   onContent?: (content: AsyncIterable<Uint8Array>, headers: HttpResponse['headers']) => Promise<void>;
 }
 
-/** The client of a pool, which begins with its first request. */
-export function clientOf(pool: PoolWithInternals): ServiceClient {
-  const client = clients.get(pool) ?? new ServiceClient(pool[INTERNALS].settings());
-  clients.set(pool, client);
-  return client;
-}
-
-const clients = new WeakMap<PoolWithInternals, ServiceClient>();
-
 /** A client of one service at one address. It opens no connection before the first request. */
 export class ServiceClient {
-  readonly service: BrowserService;
-  readonly #settings: ClientSettings;
+  readonly #settings: PoolSettings;
   readonly #token: Token | undefined;
   #host: Host | undefined;
   #leave: (() => Promise<void>) | undefined;
@@ -52,11 +41,10 @@ export class ServiceClient {
   readonly background = new BackgroundWork();
   /** Receives each token that the token function returns. */
   onToken: (token: string) => void = () => {};
-  #isClosed: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
 
-  constructor(settings: ClientSettings) {
-    const { service, url, token } = settings;
-    this.service = service;
+  constructor(settings: PoolSettings) {
+    const { url, token } = settings;
     this.#settings = settings;
     this.#token =
       url.protocol === 'local:' ? () => this.host.open().then(({ local }) => local!.token) : token;
@@ -79,11 +67,6 @@ export class ServiceClient {
     return { baseUrl: this.host.url, insecure, network, headers, keepAlive };
   }
 
-  /** The queue of the callers of one pool. The own limit of a service counts for all pools at its address. */
-  queueOf(idOrName: string): FairQueue {
-    return this.host.queueOf(this.service.limit === undefined ? idOrName : '');
-  }
-
   /** The token of the last request: when a process exits, it can't wait for a token function. */
   get lastToken(): string | undefined {
     return this.#lastToken;
@@ -96,18 +79,18 @@ export class ServiceClient {
 
   /** Calls the token function before a URL that contains the token is built. A static token needs no call. */
   async prepareToken(options: SendOptions): Promise<void> {
-    if (!this.refreshToken || this.service.auth === 'none') return;
+    if (!this.refreshToken || this.#settings.service.auth === 'none') return;
     await this.#inTime(options, (abort) => this.#currentToken(options, abort));
   }
 
   /** Adds the address to a request, for another process. */
   complete(request: ServiceRequest): CompleteRequest {
-    return completeRequest(request, this.host.url, this.service);
+    return completeRequest(request, this.host.url, this.#settings.service);
   }
 
   /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */
   async send(request: ServiceRequest | CompleteRequest, options: SendOptions): Promise<HttpResponse> {
-    if (this.#isClosed) throw new PoolClosedError(options.facts);
+    if (this.#closed) throw new PoolClosedError(options.facts);
     const sending = this.#inTime(options, async (abort) => {
       const exchange = async () =>
         this.#exchange(await this.#currentToken(options, abort), request, options, abort);
@@ -119,8 +102,8 @@ export class ServiceClient {
   }
 
   close(): Promise<void> {
-    this.#isClosed ??= this.#leave?.() ?? Promise.resolve();
-    return this.#isClosed;
+    this.#closed ??= this.#leave?.() ?? Promise.resolve();
+    return this.#closed;
   }
 
   async #inTime<T>(

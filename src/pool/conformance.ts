@@ -18,6 +18,7 @@ import type {
 import { valueAt } from '../services/service-json.js';
 import { checkService } from '../services/check-service.js';
 import { ticketOf } from './build-tickets.js';
+import { coreOf } from './pool-core.js';
 import { sealSession } from './session.js';
 import { completeRequest, idsIn } from './tickets.js';
 
@@ -192,7 +193,7 @@ function* refusalFaults(
 
 function* ticketFaults(service: BrowserService, sample: ServiceSample): Iterable<string> {
   const { id, response } = sample;
-  const ticket = ticketOf(id, { pool: poolOf(service), lease: LEASE }, true);
+  const ticket = ticketOf(id, { pool: coreOf(poolOf(service)), lease: LEASE }, true);
   if ((ticket === undefined) !== (response === undefined))
     yield 'A service needs a release request if it needs an acquire request, and only then.';
   if (!ticket) return;

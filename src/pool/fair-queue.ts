@@ -33,29 +33,29 @@ export class FairQueue {
    * Waits for a place.
    *
    * @param limit Most leases of this process at once.
-   * @returns Two functions: `acquired` passes the place in the queue on, and `released` ends the lease.
+   * @returns Two functions: `leaveQueue`, when the call has a browser or gives up, and `leave`, when its lease has ended.
    */
-  async enter(limit: number, signal: AbortSignal): Promise<{ acquired: () => void; released: () => void }> {
+  async enter(limit: number, signal: AbortSignal): Promise<{ leaveQueue: () => void; leave: () => void }> {
     this.#length++;
-    let released: (() => void) | undefined;
+    let leave: (() => void) | undefined;
     try {
-      released = await this.#leases.take(limit, signal);
+      leave = await this.#leases.take(limit, signal);
       const leaveSenders = await this.#senders.take(MOST_SENDERS, signal);
-      const acquired = () => {
+      const leaveQueue = () => {
         this.#length--;
         leaveSenders();
       };
-      return { acquired, released };
+      return { leaveQueue, leave };
     } catch (error) {
       this.#length--;
-      released?.();
+      leave?.();
       throw error;
     }
   }
 
   /** Keeps the place of a detached lease: no other lease of this process may use its browser. */
-  keep(sessionId: string, released: () => void): void {
-    this.#kept.set(sessionId, released);
+  keep(sessionId: string, leave: () => void): void {
+    this.#kept.set(sessionId, leave);
   }
 
   /**

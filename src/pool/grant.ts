@@ -8,8 +8,6 @@ import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../sha
 import type { BrowserService, Grant, LeaseRequest, ServiceAddress } from '../services/browser-service.js';
 import { headersFault } from '../services/check-service.js';
 import { searchTicketOf, ticketOf } from './build-tickets.js';
-import { clientOf, type ServiceClient } from './client.js';
-import { heldSessionsOf } from './held-sessions.js';
 import {
   ACQUIRE_GRACE,
   leaseFacts,
@@ -18,7 +16,7 @@ import {
   releaseOrphan,
   type GrantRequest,
 } from './lost-browsers.js';
-import { INTERNALS } from './pool-internals.js';
+import type { PoolCore } from './pool-core.js';
 import { readAs, shouldRetry, type HttpResponse } from '../net/response.js';
 import { sealGrant } from './session.js';
 import { isSuccess, meaningOf, type StatusMeaning } from '../net/status.js';
@@ -81,7 +79,7 @@ export async function requestGrant<Session extends object>({
   const lease = { ...wanted, pool: pool.idOrName, id: globalThis.crypto.randomUUID(), record };
   const request = { ...how, lease };
   const outcome = send(request);
-  clientOf(pool).background.track(outcome);
+  pool.client.background.track(outcome);
   return raceAbort(outcome, signal, (late) => {
     if (late.kind !== 'granted') return;
     const { grant, ticket } = late.granted;
@@ -92,10 +90,9 @@ export async function requestGrant<Session extends object>({
 
 async function send<S extends object>(request: GrantRequest<S>): Promise<AcquireOutcome<S>> {
   const { pool, lease, signal, emit } = request;
-  const client = clientOf(pool);
-  const held = heldSessionsOf(pool);
+  const { client, held, service } = pool;
   const facts = { pool: pool.idOrName };
-  const message = client.service.acquire(lease);
+  const message = service.acquire(lease);
   if (!message) return leaseByConnection(request);
   const timeout = lease.wait === undefined ? UNKNOWN_WAIT : lease.wait * 1000 + ACQUIRE_GRACE;
   // A process that a signal ends must not lease another browser.
@@ -131,7 +128,7 @@ async function send<S extends object>(request: GrantRequest<S>): Promise<Acquire
     return readGrant(response, request);
   } catch (error) {
     if (error === signal?.reason) throw error;
-    const outcome = outcomeOf(error as Error, client.service, response);
+    const outcome = outcomeOf(error as Error, service, response);
     if (outcome.kind !== 'unknown') return outcome;
     const isReleased = await releaseLost(request, sentAt);
     if (!isReleased) reportUnknown(outcome.error);
@@ -147,15 +144,14 @@ async function leaseByConnection<Session extends object>({
   lease,
   signal,
 }: GrantRequest<Session>): Promise<AcquireOutcome<Session>> {
-  const client = clientOf(pool);
+  const { client, service } = pool;
   try {
     await client.prepareToken({ facts: { pool: pool.idOrName }, signal });
   } catch (error) {
     if (error === signal?.reason) throw error;
-    return outcomeOf(error as Error, client.service, undefined);
+    return outcomeOf(error as Error, service, undefined);
   }
-  const { service } = pool[INTERNALS].settings();
-  const grant = sealGrant(service.grant(undefined, lease, addressOf(client)));
+  const grant = sealGrant(service.grant(undefined, lease, addressOf(pool)));
   return {
     kind: 'granted',
     granted: { grant, lease, ticket: undefined, isMarkShown: false, servedAt: undefined },
@@ -168,8 +164,7 @@ function readGrant<Session extends object>(
   request: GrantRequest<Session>,
 ): AcquireOutcome<Session> {
   const { pool, lease } = request;
-  const client = clientOf(pool);
-  const { service } = pool[INTERNALS].settings();
+  const { service } = pool;
   const sessionId = isSuccess(response.status) ? findId(response.body, service.idField) : undefined;
   const facts = { pool: pool.idOrName, sessionId };
   // Also those of a response that is not a session: its browser may have been leased.
@@ -177,7 +172,7 @@ function readGrant<Session extends object>(
   try {
     const servedAt = Date.parse(String(response.headers['date']));
     return readAs(response, facts, (json) => {
-      const grant = service.grant(json, lease, addressOf(client));
+      const grant = service.grant(json, lease, addressOf(pool));
       const headers = headersFault(grant.headers);
       if (headers !== undefined) throw new Error(`has ${headers}`);
       const fault = pathSegmentFault(grant.id);
@@ -201,8 +196,8 @@ function readGrant<Session extends object>(
   }
 }
 
-function addressOf({ host, lastToken }: ServiceClient): ServiceAddress {
-  return { baseUrl: host.url, token: lastToken };
+function addressOf({ client }: PoolCore): ServiceAddress {
+  return { baseUrl: client.host.url, token: client.lastToken };
 }
 
 /** The meaning of a failed request. */

@@ -3,13 +3,12 @@ import { duration, sentence, type ErrorFacts } from '../shared/errors.js';
 import { jsonOf } from '../shared/json.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
-import { clientOf, type ServiceClient } from './client.js';
-import type { PoolWithInternals } from './pool-internals.js';
+import type { ServiceClient } from './client.js';
 import { ReleaseHelper, type HelpedLease, type HelpRequest } from './release-helper.js';
-import { releaseBrowser, replyOf, type Reply } from './release.js';
+import { releaseBrowser, replyOf, type SendRelease } from './release.js';
 import { serviceError } from '../net/response.js';
 import { isSuccess, isTransientError } from '../net/status.js';
-import type { CompleteRequest, ReleaseTicket, SearchTicket } from './tickets.js';
+import type { ReleaseTicket, SearchTicket } from './tickets.js';
 
 interface ReleaseRequest {
   /** `true`: the browser returns to the pool, and the same session may immediately belong to another lease. */
@@ -26,10 +25,13 @@ export class HeldSession {
   readonly #pool: HeldSessions;
   readonly #helped: HelpedLease | undefined;
   #released: Promise<'reused' | 'destroyed'> | undefined;
-  /** Why the last request failed. */
-  cause: unknown;
 
-  constructor(pool: HeldSessions, id: string, ticket?: ReleaseTicket, helped?: HelpedLease) {
+  constructor(
+    pool: HeldSessions,
+    id: string,
+    ticket: ReleaseTicket | undefined,
+    helped: HelpedLease | undefined,
+  ) {
     this.#pool = pool;
     this.id = id;
     this.ticket = ticket;
@@ -50,13 +52,15 @@ export class HeldSession {
     if (this.#released) return this.#released;
     if (reuse) this.#helped?.markSent();
     const began = clock.now();
-    const send = this.send.bind(this);
+    const facts = { pool: this.#pool.idOrName, sessionId: this.id };
+    let cause: unknown;
+    const send = this.#pool.sender(facts, (why) => (cause = why));
     this.#released = releaseBrowser(ticket, { reuses: reuse, timeout, send })
       .then((result) => {
         // A service without `owner` leases no session again.
         if (result === 'released') return reuse && ticket.owner !== undefined ? 'reused' : 'destroyed';
         if (result === 'gone') return 'destroyed';
-        throw this.#errorOf(result, { timeout, elapsed: clock.now() - began });
+        throw releaseError(result, timeout, { ...facts, elapsed: clock.now() - began, cause });
       })
       .finally(() => this.forget());
     return this.#released;
@@ -67,33 +71,24 @@ export class HeldSession {
     this.#helped?.remove();
     this.#pool.remove(this);
   }
+}
 
-  /** Sends a request of the release. Never rejects. */
-  send(request: CompleteRequest, timeout: number): Promise<Reply> {
-    return this.#pool.send(request, {
-      facts: this.#facts,
-      timeout,
-      onFailure: (cause) => (this.cause = cause),
-    });
-  }
-
-  #errorOf(released: 'failed' | 'unknown', { timeout, elapsed }: { timeout: number; elapsed: number }) {
-    const { pool, sessionId } = this.#facts;
-    // A refusal needs no time.
-    const limit = isTransientError(this.cause) ? ` within ${duration(timeout)}` : '';
-    const reason = this.cause instanceof Error ? `: ${sentence(this.cause.message)}` : '.';
-    const message =
-      released === 'unknown'
-        ? `It is unknown whether session ${sessionId} of pool ${pool} was released${reason} ` +
-          'If it was not, it stays leased until its inactivity timeout.'
-        : `Session ${sessionId} of pool ${pool} could not be released${limit}${reason} ` +
-          'It stays leased until its inactivity timeout.';
-    return new ReleaseError(message, released, { ...this.#facts, elapsed, cause: this.cause });
-  }
-
-  get #facts() {
-    return { pool: this.#pool.idOrName, sessionId: this.id };
-  }
+function releaseError(
+  released: 'failed' | 'unknown',
+  timeout: number,
+  facts: ErrorFacts & { sessionId: string },
+): ReleaseError {
+  const { pool, sessionId, cause } = facts;
+  // A refusal needs no time.
+  const limit = isTransientError(cause) ? ` within ${duration(timeout)}` : '';
+  const reason = cause instanceof Error ? `: ${sentence(cause.message)}` : '.';
+  const message =
+    released === 'unknown'
+      ? `It is unknown whether session ${sessionId} of pool ${pool} was released${reason} ` +
+        'If it was not, it stays leased until its inactivity timeout.'
+      : `Session ${sessionId} of pool ${pool} could not be released${limit}${reason} ` +
+        'It stays leased until its inactivity timeout.';
+  return new ReleaseError(message, released, facts);
 }
 
 /** An acquire request whose response has not been read. */
@@ -104,19 +99,10 @@ interface OpenAcquire extends HelpRequest {
   readonly onLost: () => void;
 }
 
-/** The leased browsers of a pool, which begin with its first lease. */
-export function heldSessionsOf(pool: PoolWithInternals): HeldSessions {
-  const held = pools.get(pool) ?? new HeldSessions(pool.idOrName, clientOf(pool));
-  pools.set(pool, held);
-  return held;
-}
-
-const pools = new WeakMap<PoolWithInternals, HeldSessions>();
-
 /** The leased browsers of a pool that this process must release, also when it ends or crashes. */
-class HeldSessions {
+export class HeldSessions {
   readonly idOrName: string;
-  readonly client: ServiceClient;
+  readonly #client: ServiceClient;
   readonly #held = new Set<HeldSession>();
   /** Those that stay leased when the process ends. */
   readonly #kept = new Set<HeldSession>();
@@ -129,7 +115,7 @@ class HeldSessions {
 
   constructor(idOrName: string, client: ServiceClient) {
     this.idOrName = idOrName;
-    this.client = client;
+    this.#client = client;
     this.#helper = new ReleaseHelper(() => ({ token: client.lastToken, route: client.host.route }));
     client.onToken = (token) => {
       this.#helper.sendToken(token);
@@ -183,24 +169,19 @@ class HeldSessions {
     };
   }
 
-  /** Sends a request of a release. Never rejects. */
-  async send(
-    request: CompleteRequest,
-    {
-      facts,
-      timeout,
-      onFailure,
-    }: { facts: ErrorFacts; timeout: number; onFailure?: (cause: unknown) => void },
-  ): Promise<Reply> {
-    try {
-      const response = await this.client.send(request, { facts, timeout });
-      if (!isSuccess(response.status)) onFailure?.(serviceError(response, facts));
-      return replyOf(response);
-    } catch (error) {
-      onFailure?.(error);
-      if (!(error instanceof PoolConnectionError)) return { isSent: false, isFinal: true };
-      return { isSent: error.code === 'ERR_POOL_NO_RESPONSE' };
-    }
+  /** Returns the function that sends the requests of a release, and never rejects. */
+  sender(facts: ErrorFacts, onFailure: (cause: unknown) => void = () => {}): SendRelease {
+    return async (request, timeout) => {
+      try {
+        const response = await this.#client.send(request, { facts, timeout });
+        if (!isSuccess(response.status)) onFailure(serviceError(response, facts));
+        return replyOf(response);
+      } catch (error) {
+        onFailure(error);
+        if (!(error instanceof PoolConnectionError)) return { isSent: false, isFinal: true };
+        return { isSent: error.code === 'ERR_POOL_NO_RESPONSE' };
+      }
+    };
   }
 
   remove(session: HeldSession): void {
@@ -231,7 +212,7 @@ class HeldSessions {
 
   /** Fetches a new token in time while there is something to release: at exit, nothing can wait for a token. */
   #renewToken(hasFailed = false): void {
-    const { refreshToken, lastToken } = this.client;
+    const { refreshToken, lastToken } = this.#client;
     clock.clearTimeout(this.#renewal);
     if (!refreshToken || !this.#unregister) return;
     // A new token starts the next timer.

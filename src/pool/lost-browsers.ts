@@ -4,11 +4,8 @@ import type { ReleaseError } from '../shared/service-errors.js';
 import type { LeaseRequest } from '../services/browser-service.js';
 import { readJson } from '../net/response.js';
 import { searchTicketOf, ticketOf } from './build-tickets.js';
-import { clientOf } from './client.js';
 import type { PoolEvent } from './events.js';
-import { heldSessionsOf } from './held-sessions.js';
-import { closingOf } from './open-calls.js';
-import type { PoolWithInternals } from './pool-internals.js';
+import type { PoolCore } from './pool-core.js';
 import { releaseFound } from './release.js';
 import { idsIn, type ReleaseTicket } from './tickets.js';
 
@@ -25,7 +22,7 @@ const SEARCH_TIMEOUT = 5000;
 
 /** An acquire request, and its caller. */
 export interface GrantRequest<Session extends object = object> {
-  readonly pool: PoolWithInternals<Session>;
+  readonly pool: PoolCore<Session>;
   readonly lease: LeaseRequest;
   readonly signal: AbortSignal | undefined;
   readonly emit: (event: PoolEvent) => void;
@@ -38,7 +35,7 @@ export interface GrantRequest<Session extends object = object> {
 /** Milliseconds within which the service can lease a browser for a request that was sent. */
 export function longestWait({ pool, lease }: GrantRequest): number {
   const asked = lease.wait === undefined ? undefined : lease.wait * 1000;
-  const assumed = clientOf(pool).service.waits === 'never' ? 0 : ASSUMED_WAIT;
+  const assumed = pool.service.waits === 'never' ? 0 : ASSUMED_WAIT;
   return (asked ?? assumed) + ACQUIRE_GRACE;
 }
 
@@ -53,13 +50,13 @@ export async function releaseLost(request: GrantRequest, sentAt: number): Promis
 }
 
 async function releaseLostNow(request: GrantRequest): Promise<boolean> {
-  const client = clientOf(request.pool);
+  const { pool } = request;
   const ticket = searchTicketOf(request);
   if (!ticket) return false;
   await delay(PROCESSING);
-  const facts = { pool: request.pool.idOrName };
+  const facts = { pool: pool.idOrName };
   try {
-    const json = readJson(await client.send(ticket.search, { facts, timeout: SEARCH_TIMEOUT }), facts);
+    const json = readJson(await pool.client.send(ticket.search, { facts, timeout: SEARCH_TIMEOUT }), facts);
     const ids = idsIn(json, ticket);
     const results = await Promise.all(ids.map((id) => releaseOrphan(id, ticketOf(id, request), request)));
     return results.length > 0 && results.every(Boolean);
@@ -81,10 +78,9 @@ function keepSearching(request: GrantRequest, sentAt: number): void {
   const ticket = searchTicketOf(request);
   const timeLeft = () => Math.max(0, longestWait(request) - (clock.now() - sentAt));
   if (!ticket || timeLeft() === 0) return;
-  const held = heldSessionsOf(pool);
-  const end = held.searching(ticket, { onCrash, within: timeLeft() });
+  const end = pool.held.searching(ticket, { onCrash, within: timeLeft() });
   if (!end) return;
-  const { signal: closing } = closingOf(pool);
+  const { signal: closing } = pool.closing;
   const pause = async (milliseconds: number) => {
     let timer: NodeJS.Timeout | undefined;
     let stopListening: (() => void) | undefined;
@@ -96,17 +92,16 @@ function keepSearching(request: GrantRequest, sentAt: number): void {
     stopListening?.();
     return !closing.aborted;
   };
-  const facts = { pool: pool.idOrName };
   const search = async () => {
     await pause(SEARCH_INTERVAL);
     await releaseFound(ticket, {
       timeLeft,
-      send: (message, timeout) => held.send(message, { facts, timeout }),
+      send: pool.held.sender({ pool: pool.idOrName }),
       release: ({ id }) => releaseOrphan(id, ticketOf(id, request), request),
       pause,
     });
   };
-  clientOf(pool).background.track(search().finally(end));
+  pool.client.background.track(search().finally(end));
 }
 
 /** Releases a browser that no caller received, in the background. Resolves to true when it is released. Never rejects. */
@@ -116,11 +111,10 @@ export function releaseOrphan(
   request: GrantRequest,
 ): Promise<boolean> {
   const { pool, emit } = request;
-  const { background } = clientOf(pool);
   const facts = { pool: pool.idOrName, sessionId: id };
   emit({ type: 'grant-orphaned', ...leaseFacts(request), sessionId: id });
   // Nobody has used the browser, so the next lease can use it as it is.
-  const session = heldSessionsOf(pool).hold(id, ticket, { onCrash: request.onCrash === true });
+  const session = pool.held.hold(id, ticket, { onCrash: request.onCrash === true });
   const reported = session.release({ reuse: true, timeout: ORPHAN_TIMEOUT }).then(
     (released) => {
       emit({ type: 'released', ...facts, released });
@@ -131,7 +125,7 @@ export function releaseOrphan(
       return false;
     },
   );
-  background.track(reported);
+  pool.client.background.track(reported);
   return reported;
 }
 

@@ -122,13 +122,15 @@ const LONGEST_PART = 1 / 2;
 /** Shortest timeout of a request in ms, if there is time. */
 const SHORTEST_REQUEST = 1000;
 
+/** Sends a request of a release. Never rejects. */
+export type SendRelease = (request: CompleteRequest, timeout: number) => Promise<Reply>;
+
 interface ReleasePlan {
   readonly reuses: boolean;
   /** Milliseconds for all requests. */
   readonly timeout: number;
   readonly doubt?: Doubt;
-  /** Sends a request. Never rejects. */
-  readonly send: (request: CompleteRequest, timeout: number) => Promise<Reply>;
+  readonly send: SendRelease;
 }
 
 /** Releases a browser: repeats the request until the service confirms it, or until the time is over. Never rejects. */

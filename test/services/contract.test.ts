@@ -10,7 +10,7 @@ import {
   type BrowserPoolOptions,
   type BrowserService,
 } from '../../src/index.js';
-import { clientOf } from '../../src/pool/client.js';
+import { coreOf } from '../../src/pool/pool-core.js';
 import { serviceError } from '../../src/net/response.js';
 import { leaseSession } from '../../src/calls/lease-browser.js';
 import { hideParameters } from '../../src/shared/redact.js';
@@ -96,8 +96,8 @@ describe.each(NAMES)('%s', (name) => {
 
   it('fails at once with an expired key, as does the request of doctor, which only reads', async () => {
     await using used = await open(name);
-    const client = clientOf(used.pool);
-    const probe = () => client.send(client.service.probe!, { facts: {} });
+    const { client, service } = coreOf(used.pool);
+    const probe = () => client.send(service.probe!, { facts: {} });
     expect((await probe()).status).toBe(200);
     used.server.isExpired = true;
     expect((await probe()).status).toBe(401);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
 import { namedPool } from '../../src/pool/browser-pool.js';
-import { clientOf } from '../../src/pool/client.js';
+import { coreOf } from '../../src/pool/pool-core.js';
 import { SERVICE_NAMES, serviceNamed } from '../../src/pool/named-service.js';
 import {
   anchor,
@@ -22,8 +22,8 @@ describe('the service of the environment', () => {
   /** The address and the token with which a pool would send its requests. */
   function accessOf(options: BrowserPoolOptions<object> = {}) {
     const pool = new BrowserPool<object>('mine', options);
-    const { service, lastToken } = clientOf(pool);
-    return { service: service.name, baseUrl: pool.baseUrl, token: lastToken };
+    const { service, client } = coreOf(pool);
+    return { service: service.name, baseUrl: pool.baseUrl, token: client.lastToken };
   }
 
   function environment(variables: Record<string, string>): void {
@@ -198,9 +198,9 @@ describe('the service of the environment', () => {
       last = namedPool('mine');
     }
     expect(last.baseUrl).toBe('http://127.0.0.1:9/');
-    expect(clientOf(last)).toMatchObject({
+    expect(coreOf(last)).toMatchObject({
       service: { name: 'hyperbrowser' },
-      lastToken: 'another-token',
+      client: { lastToken: 'another-token' },
     });
   });
 });

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { text as readText } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { BrowserPool, type BrowserService } from '../../src/index.js';
-import { clientOf } from '../../src/pool/client.js';
+import { coreOf } from '../../src/pool/pool-core.js';
 import {
   anchor,
   browserbase,
@@ -359,7 +359,7 @@ describe.skipIf(!isInstalled).each(Object.entries(SDKS))(
       await using pool = new BrowserPool<object>('scrapers', { service, baseUrl, token: TOKEN });
       const isVideo = operation.differences?.['accept'] === ANY_VIDEO;
       const onContent = isVideo ? { onContent: async () => {} } : {};
-      await clientOf(pool).send(operation.ours!, { facts: {}, ...onContent });
+      await coreOf(pool).client.send(operation.ours!, { facts: {}, ...onContent });
       const [theirs, ours] = recorder.requests;
       expect(recorder.requests).toHaveLength(2);
       expect(JSON.stringify(theirs)).toContain(TOKEN);

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { CdpClient } from '../../src/connect/cdp-client.js';
 import { Lease } from '../../src/lease/lease.js';
-import { HeldSession } from '../../src/pool/held-sessions.js';
+import { HeldSessions } from '../../src/pool/held-sessions.js';
 import type { Reply } from '../../src/pool/release.js';
 import { kernel } from '../../src/services.js';
 import { explainFailure, runCampaign } from './campaign.js';
@@ -15,11 +15,14 @@ type Sent = Promise<Reply>;
 
 /** Replaces the requests that release a browser. `send` sends the real one. */
 function breakRelease(broken: (send: () => Sent, count: number) => Sent): void {
-  const { send } = HeldSession.prototype;
+  const { sender } = HeldSessions.prototype;
   let count = 0;
-  vi.spyOn(HeldSession.prototype, 'send').mockImplementation(function (this: HeldSession, ...args) {
-    const sendReal = () => send.apply(this, args);
-    return args[0].method === 'GET' ? sendReal() : broken(sendReal, ++count);
+  vi.spyOn(HeldSessions.prototype, 'sender').mockImplementation(function (this: HeldSessions, ...how) {
+    const send = sender.apply(this, how);
+    return (...message) => {
+      const sendReal = () => send(...message);
+      return message[0].method === 'GET' ? sendReal() : broken(sendReal, ++count);
+    };
   });
 }
 
@@ -79,7 +82,7 @@ it('detects a browser that is released during its callback, and prints the log o
   const { runCallback } = Lease.prototype;
   vi.spyOn(Lease.prototype, 'runCallback').mockImplementation(async function (this: Lease<unknown>, ...args) {
     const { pool, sessionId } = this.context;
-    await pool.release(sessionId);
+    await pool.api.release(sessionId);
     return runCallback.apply(this, args);
   });
   const { seed, rules } = await brokenRules();

@@ -30,7 +30,7 @@ export class Nesting implements LeaseFeature {
     for (let outer = this.#outer; outer; outer = outer.#outer) {
       if (!outer.#held) continue;
       const { pool: other, grant } = outer.#held;
-      if (other.baseUrl !== pool.baseUrl || other.idOrName !== pool.idOrName) continue;
+      if (other.api.baseUrl !== pool.api.baseUrl || other.idOrName !== pool.idOrName) continue;
       return (
         `This call runs inside the lease of session ${grant.id}${grant.name ? ` (${grant.name})` : ''} of the same pool, ` +
         'which can not end before it: lease one browser after the other, or enlarge the pool.'

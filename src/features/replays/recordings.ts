@@ -1,7 +1,6 @@
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../lease/events.js';
 import { isTransientError } from '../../net/status.js';
-import { clientOf } from '../../pool/client.js';
 import type { Replay } from '../../services/browser-service.js';
 import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../../shared/clock.js';
@@ -54,7 +53,7 @@ export class Recordings {
     this.#timeLeft = settings.replaysTimeout;
     const known = earlier?.map((id): Replay => ({ replay_id: id }));
     // Otherwise, a session of this service has one lease.
-    const isShared = clientOf(lease.pool).service.owner !== undefined;
+    const isShared = lease.pool.service.owner !== undefined;
     const listed = known ?? (isShared ? this.#list() : []);
     this.#first = Promise.resolve(listed);
     // `collect` reports the error.
@@ -178,10 +177,10 @@ export class Recordings {
   /** Lists all recordings of the session. A fault that may pass does not lose the links. */
   async #list(signal: AbortSignal = this.#abort.signal): Promise<readonly Replay[]> {
     const { pool, sessionId } = this.#lease;
-    if (!clientOf(pool).service.replays) return [];
+    if (!pool.service.replays) return [];
     for (let retries = 0; ; retries++) {
       try {
-        return await pool.replays(sessionId, { signal });
+        return await pool.api.replays(sessionId, { signal });
       } catch (error) {
         if (retries === MOST_RETRIES || signal.aborted || !isTransientError(error)) throw error;
         await delay(backoff(RETRY, retries + 1), signal);
@@ -191,14 +190,14 @@ export class Recordings {
 
   async #start(): Promise<void> {
     const { pool, sessionId, emit } = this.#lease;
-    const { replays } = clientOf(pool).service;
+    const { replays } = pool.service;
     // Such a service records from the beginning, if the acquire request says so.
     if (replays && !replays.start) return;
     const { frameRate, maxDuration } = this.#settings.recording ?? {};
     const maxSeconds = maxDuration === undefined ? undefined : Math.ceil(maxDuration / 1000);
     const { signal } = this.#abort;
     try {
-      const start = pool.startReplay(sessionId, { frameRate, maxSeconds }, { signal });
+      const start = pool.api.startReplay(sessionId, { frameRate, maxSeconds }, { signal });
       this.#recording = await raceAbort(start, signal);
       emit({ type: 'recording-started', sessionId, replay: this.#recording });
     } catch (error) {
@@ -216,7 +215,7 @@ export class Recordings {
     try {
       const { replay_id: replayId } = replay;
       if (replayId === undefined) throw new Error('The service returned no id for the recording.');
-      await raceAbort(pool.stopReplay(sessionId, replayId, { signal }), signal);
+      await raceAbort(pool.api.stopReplay(sessionId, replayId, { signal }), signal);
       emit(stopped);
     } catch (error) {
       this.#fail(error as Error, { ...stopped, error: error as Error });

@@ -1,5 +1,4 @@
 import type { OpenConnection } from '../../connect/connect-session.js';
-import { clientOf } from '../../pool/client.js';
 import type { LeaseRequest } from '../../services/browser-service.js';
 import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
@@ -58,7 +57,7 @@ export class StartPage implements LeaseFeature {
   }
 
   #isOpenedByService({ pool }: Pick<LeaseContext, 'pool'>): boolean {
-    return !this.#isOpenedHere && requestFactsOf(clientOf(pool).service).opensStartUrl;
+    return !this.#isOpenedHere && requestFactsOf(pool.service).opensStartUrl;
   }
 
   /** @param onlyIfBlank A page that shows something stays as it is. */
@@ -100,7 +99,7 @@ const late = () => new Error('The page did not load within connectTimeout.');
 async function openDirectly({ grant, pool, signal }: Context, url: string): Promise<void> {
   if (grant.endsWithConnection)
     throw new Error('The browser begins and ends with the connection of its user.');
-  const { trust } = clientOf(pool);
+  const { trust } = pool.client;
   const { openSocket, openInFirstPage } = await loadConnect();
   const socket = await openSocket(grant, { protocol: 'cdp', trust, signal });
   await openInFirstPage(socket, url).finally(() => socket.cut('closed-by-us'));

@@ -1,0 +1,71 @@
+import type { BrowserService } from '../services/browser-service.js';
+import { onAbort } from '../shared/abort.js';
+import { PoolClosedError } from '../shared/service-errors.js';
+import type { BrowserPool } from './browser-pool.js';
+import { ServiceClient } from './client.js';
+import type { FairQueue } from './fair-queue.js';
+import { HeldSessions } from './held-sessions.js';
+import { INTERNALS } from './pool-settings.js';
+
+/** What belongs to a pool, and is shared by all who use it. */
+export class PoolCore<Session extends object = object> {
+  /** The pool, as its user sees it. */
+  readonly api: BrowserPool<Session>;
+  readonly idOrName: string;
+  readonly service: BrowserService<Session>;
+  /** Most leases of this process at once. */
+  readonly limit: number;
+  readonly client: ServiceClient;
+  /** The leased browsers that this process must release. */
+  readonly held: HeldSessions;
+  /** Aborts when the pool is closed. */
+  readonly closing = new AbortController();
+
+  constructor(pool: BrowserPool<Session>) {
+    const settings = pool[INTERNALS]();
+    this.api = pool;
+    this.idOrName = pool.idOrName;
+    this.service = settings.service;
+    this.limit = settings.limit;
+    this.client = new ServiceClient(settings);
+    this.held = new HeldSessions(this.idOrName, this.client);
+  }
+
+  /** The queue of the callers. The own limit of a service counts for all pools at its address. */
+  get queue(): FairQueue {
+    return this.client.host.queueOf(this.service.limit === undefined ? this.idOrName : '');
+  }
+
+  /**
+   * Begins a call that uses the pool: `pool.close()` ends the call, and waits until the returned function is called.
+   *
+   * @param end Ends the call. Each call receives an error of its own, so that `runOf` returns its run. Called at once if the pool
+   *   is closed already.
+   */
+  beginCall(end: (error: PoolClosedError) => void): () => void {
+    let leave!: () => void;
+    this.client.background.track(new Promise<void>((resolve) => (leave = resolve)));
+    const close = () => end(new PoolClosedError({ pool: this.idOrName }));
+    const stopListening = onAbort(this.closing.signal, close);
+    return () => {
+      stopListening();
+      leave();
+    };
+  }
+
+  /** Ends all calls that use the pool, and closes its connections when no browser is left to release and no request is open. */
+  async close(): Promise<void> {
+    this.closing.abort();
+    await this.client.background.settled();
+    await this.client.close();
+  }
+}
+
+const cores = new WeakMap<object, unknown>();
+
+/** Returns what belongs to a pool: built with its first use, because an import of this library loads nothing that sends requests. */
+export function coreOf<Session extends object>(pool: BrowserPool<Session>): PoolCore<Session> {
+  const core = (cores.get(pool) as PoolCore<Session> | undefined) ?? new PoolCore(pool);
+  cores.set(pool, core);
+  return core;
+}
