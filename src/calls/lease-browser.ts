@@ -1,7 +1,7 @@
 import type { Connector } from '../connect/connector.js';
 import type { Callback, LeaseFacts } from '../lease/callback.js';
 import type { Download } from '../features/downloads/options.js';
-import type { PooledLease } from '../features/features.js';
+import type { LeaseFeatures, PooledLease } from '../features/features.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
 import type { Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
@@ -25,7 +25,8 @@ import {
   type SessionLeaseOptions,
 } from './options.js';
 import type { LibraryTypes } from '../lease/options.js';
-import type { LeasePlan } from '../lease/plan.js';
+import type { Lease } from '../lease/lease.js';
+import type { ConnectedPlan } from '../lease/plan.js';
 import type { Run, RunSummary } from './run.js';
 
 const NO_LIMIT =
@@ -33,7 +34,7 @@ const NO_LIMIT =
 
 /** @internal Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
 export const loadLease = lazy(async () => ({
-  ...(await import('../lease/lease.js')),
+  ...(await import('../lease/open-lease.js')),
   ...(await import('../features/features.js')),
 }));
 
@@ -62,11 +63,11 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
 }
 
 async function run<Handles, Value, Session extends object>(
-  plan: Omit<LeasePlan<Handles, Session, never>, 'features'> & { readonly settings: AllSettings<Session> },
+  plan: Omit<ConnectedPlan<Handles, Session, never>, 'features'> & { readonly settings: AllSettings<Session> },
   fn: Callback<Handles, Value, Session>,
 ): Promise<Run<Value, Session>> {
-  const { Lease, createFeatures } = await loadLease();
-  const lease = await Lease.open({ ...plan, features: createFeatures(plan.settings) });
+  const { openLease, createFeatures } = await loadLease();
+  const lease = await openLease({ ...plan, features: createFeatures(plan.settings) });
   let work: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   let value: Value;
   try {
@@ -130,8 +131,8 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   const isOwnContextUsed = OPENS_CONTEXTS in rest ? false : undefined;
   const plan = { settings, connector, addedNames: NAMES, isOwnContextUsed };
   const pools = [resolvePool(pool)] as const;
-  const opening = loadLease().then(({ Lease, createFeatures }) =>
-    Lease.open({ ...plan, pools, features: createFeatures(settings) }),
+  const opening = loadLease().then(({ openLease, createFeatures }) =>
+    openLease({ ...plan, pools, features: createFeatures(settings) }),
   );
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
@@ -140,10 +141,10 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
 export async function leaseSession<Session extends object>(
   pool: BrowserPool<Session>,
   options: SessionLeaseOptions<Session>,
-): Promise<PooledLease<unknown, Session>> {
+): Promise<Lease<Session, LeaseFeatures>> {
   const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
-  const { Lease, createFeatures } = await loadLease();
-  return Lease.open({ pools: [pool], settings, features: createFeatures(settings) });
+  const { openSession, createFeatures } = await loadLease();
+  return openSession({ pools: [pool], settings, features: createFeatures(settings) });
 }
 
 /**
@@ -173,8 +174,8 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
     );
   }
   const plan = { pools: [pool], settings, connector, addedNames: NAMES } as const;
-  const attaching = loadLease().then(({ Lease, createFeatures }) =>
-    Lease.attach({ ...plan, features: createFeatures(settings) }, handover),
+  const attaching = loadLease().then(({ attachLease, createFeatures }) =>
+    attachLease({ ...plan, features: createFeatures(settings) }, handover),
   );
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }

@@ -3,7 +3,7 @@ import { relay, type RelayHandles } from '../connect/relay.js';
 import { openInFirstPage } from '../connect/session-socket.js';
 import type { AnySocket, Socket } from '../connect/socket.js';
 import { createFeatures, type PooledLease } from '../features/features.js';
-import { Lease } from '../lease/lease.js';
+import { openLease } from '../lease/open-lease.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
@@ -49,7 +49,7 @@ export function openFor<Session extends object>(
   const connector = relay(settings.secret);
   return (how) => {
     const own = { ...settings, ...how };
-    return Lease.open({ pools: [pool], connector, settings: own, features: createFeatures(own) });
+    return openLease({ pools: [pool], connector, settings: own, features: createFeatures(own) });
   };
 }
 

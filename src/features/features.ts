@@ -1,4 +1,4 @@
-import type { Lease } from '../lease/lease.js';
+import type { ConnectedLease } from '../lease/lease.js';
 import { AllowedHosts } from './allowed-hosts/allowed-hosts.js';
 import { Artifacts } from './artifacts/artifacts.js';
 import { Downloads } from './downloads/downloads.js';
@@ -31,5 +31,9 @@ export function createFeatures(settings: FeatureSettings, isForTasks = false) {
 
 export type LeaseFeatures = ReturnType<typeof createFeatures>;
 
-/** A lease with all features. */
-export type PooledLease<Handles, Session extends object = object> = Lease<Handles, Session, LeaseFeatures>;
+/** A connected lease with all features. */
+export type PooledLease<Handles, Session extends object = object> = ConnectedLease<
+  Handles,
+  Session,
+  LeaseFeatures
+>;

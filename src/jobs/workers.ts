@@ -1,6 +1,6 @@
 import type { Connector } from '../connect/connector.js';
 import { createFeatures, type PooledLease } from '../features/features.js';
-import { Lease } from '../lease/lease.js';
+import { openLease } from '../lease/open-lease.js';
 import { isTransientError } from '../net/status.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { LinkedAbort } from '../shared/abort.js';
@@ -101,7 +101,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
     // The tasks open the contexts with these options.
     const own = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
-    return Lease.open({
+    return openLease({
       pools: [pool],
       connector,
       settings: own,

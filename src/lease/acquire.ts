@@ -1,15 +1,15 @@
 import pRetry, { type RetryContext } from 'p-retry';
 import { ticketOf } from '../pool/build-tickets.js';
-import { requestGrant, type AcquireOutcome, type Granted } from '../pool/grant.js';
+import { requestGrant, type AcquireOutcome, type Granted, type WantedLease } from '../pool/grant.js';
 import type { Turn } from '../pool/pacer.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { unreachable } from '../net/reachability.js';
-import type { LeaseRequest } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
 import { duration, sentence } from '../shared/errors.js';
 import { AcquireTimeoutError, ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
+import type { Call } from './call.js';
 import type { CallContext } from './context.js';
 import type { LeaseStep } from './events.js';
 import { requestedBy } from './options.js';
@@ -51,26 +51,13 @@ export function joinLease<Session extends object>(
   throw new ConnectError(message, { sessionId });
 }
 
-/** What a call wants of its acquire requests. */
-interface AcquirePlan<Session extends object> {
-  readonly call: CallContext<LeaseStep>;
-  /** The pools that may lease the browser, in their order. */
-  readonly pools: readonly [PoolCore<Session>, ...PoolCore<Session>[]];
-  /** The session must survive a lost connection: another program, or a new connection, uses it. */
-  readonly keepAlive: boolean;
-  /** What the features add to each request. */
-  readonly added: Partial<LeaseRequest>;
-  /** Sentences for the error if no browser becomes available. */
-  readonly advise: () => readonly (string | undefined)[];
-  /** Called with the pool of the requests that follow. */
-  readonly onPool: (pool: PoolCore<Session>) => void;
-}
-
 /** The acquire requests of one call, under its deadline. The holder must call `dispose`. */
 export class Acquisition<Session extends object> {
-  readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
-  readonly #plan: AcquirePlan<Session>;
-  readonly #call: CallContext<LeaseStep>;
+  readonly #call: Call<Session>;
+  readonly #context: CallContext<LeaseStep>;
+  readonly #counts: Call['counts'];
+  /** What each request asks for, without the time to wait. */
+  readonly #wanted: Omit<WantedLease, 'wait'>;
   readonly #deadline: LinkedAbort;
   /** Of the present requests, which begin with the first pool. */
   #pool: PoolCore<Session>;
@@ -89,11 +76,15 @@ export class Acquisition<Session extends object> {
   /** Broken responses whose browser was released. */
   #brokenGrants = 0;
 
-  constructor(plan: AcquirePlan<Session>) {
-    this.#plan = plan;
-    this.#call = plan.call;
-    this.#deadline = new LinkedAbort(plan.call.signal, plan.call.settings.acquireTimeout);
-    this.#pool = plan.pools[0];
+  /** @param how `keepAlive`: the session must survive a lost connection. */
+  constructor(call: Call<Session>, { keepAlive }: { keepAlive: boolean }) {
+    const { signal, settings } = call.context;
+    this.#call = call;
+    this.#context = call.context;
+    this.#counts = call.counts;
+    this.#wanted = { ...requestedBy(settings), keepAlive, ...call.hooks.request() };
+    this.#deadline = new LinkedAbort(signal, settings.acquireTimeout);
+    this.#pool = call.pools[0];
     this.#turn = this.#pool.queue.pacer.turn();
   }
 
@@ -102,10 +93,9 @@ export class Acquisition<Session extends object> {
    * must release the session. If the service leases a browser after this function has thrown, the pool releases it.
    */
   async acquire(): Promise<Acquired<Session>> {
-    const { pools, onPool } = this.#plan;
+    const { pools } = this.#call;
     for (const [index, pool] of pools.entries()) {
       this.#use(pool);
-      onPool(pool);
       try {
         return await this.#acquire();
       } catch (error) {
@@ -123,7 +113,7 @@ export class Acquisition<Session extends object> {
    * @throws The error of the call, if it may not connect again.
    */
   refuse(error: ConnectError): void {
-    const { emit, settings } = this.#call;
+    const { emit, settings } = this.#context;
     const { host } = this.#pool.client;
     const { unreachedBy: cause } = error;
     if (cause === undefined) host.reachability.connected();
@@ -151,6 +141,7 @@ export class Acquisition<Session extends object> {
 
   /** What another pool has shown does not count. */
   #use(pool: PoolCore<Session>): void {
+    this.#call.pool = pool;
     if (pool === this.#pool) return;
     this.#turn.end();
     this.#pool = pool;
@@ -163,7 +154,7 @@ export class Acquisition<Session extends object> {
   }
 
   async #acquire(): Promise<Acquired<Session>> {
-    const { emit, settings } = this.#call;
+    const { emit, settings } = this.#context;
     const { limit, queue } = this.#pool;
     const { signal } = this.#deadline;
     // Also ends the wait of a caller in the queue, which sends no request.
@@ -190,7 +181,7 @@ export class Acquisition<Session extends object> {
     } catch (error) {
       place?.leave();
       // Its response is still to come, and may lease a browser.
-      if (this.#isOpen) this.counts.unknownAcquires++;
+      if (this.#isOpen) this.#counts.unknownAcquires++;
       throw this.#explain(error);
     } finally {
       clock.clearTimeout(patience);
@@ -206,7 +197,7 @@ export class Acquisition<Session extends object> {
   async #attempt(): Promise<Granted<Session>> {
     const { signal } = this.#deadline;
     for (;;) {
-      await this.#turn.begin(this.#call.settings.retry, signal);
+      await this.#turn.begin(this.#context.settings.retry, signal);
       signal.throwIfAborted();
       const granted = await this.#request();
       if (granted) return granted;
@@ -218,8 +209,7 @@ export class Acquisition<Session extends object> {
 
   /** Sends one request, in turn with other callers while the service has an outage. */
   async #request(): Promise<Granted<Session> | undefined> {
-    const { settings, emit } = this.#call;
-    const { keepAlive, added } = this.#plan;
+    const { settings, emit } = this.#context;
     const pool = this.#pool;
     const { service, client } = pool;
     const { signal } = this.#deadline;
@@ -233,8 +223,8 @@ export class Acquisition<Session extends object> {
       wait = service.waits === 'asked' ? secondsToWait(settings.pollTimeout, timeLeft) : undefined;
       sentAt = clock.now();
       emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
-      this.counts.acquireAttempts++;
-      const wanted = { ...requestedBy(settings), wait, keepAlive, ...added };
+      this.#counts.acquireAttempts++;
+      const wanted = { ...this.#wanted, wait };
       const onSend = () => (this.#isOpen = true);
       const outcome = await requestGrant({ pool, wanted, signal, emit, onCrash, onSend });
       this.#isOpen = false;
@@ -252,7 +242,7 @@ export class Acquisition<Session extends object> {
       return outcome.granted;
     }
     if (this.#isFull(outcome)) this.#turn.refused(retryAfterOf(outcome.error));
-    if (outcome.kind === 'unknown') this.counts.unknownAcquires++;
+    if (outcome.kind === 'unknown') this.#counts.unknownAcquires++;
     if (outcome.kind === 'released') this.#brokenGrants++;
     const isNone = outcome.kind === 'none' || outcome.kind === 'unavailable';
     this.#note(outcome, isNone && hasWaited());
@@ -273,7 +263,7 @@ export class Acquisition<Session extends object> {
 
   /** Whether another request may be sent after the latest one, which failed with this error. */
   #mayRepeat(error: Error): boolean {
-    const { name } = this.#call.settings;
+    const { name } = this.#context.settings;
     if (!this.#latest || error !== this.#latest.error) return false;
     if (this.#deadline.signal.aborted || this.#timeToReach <= 0) return false;
     const { outcome } = this.#latest;
@@ -281,7 +271,7 @@ export class Acquisition<Session extends object> {
     // A success that can't be read most likely leased a browser: another request would lease a second one.
     if (outcome.kind === 'unknown' && outcome.error instanceof PoolResponseError) return false;
     // A call repeats at most one request with an unknown outcome, and at most one with a broken response.
-    if (outcome.kind === 'unknown') return this.counts.unknownAcquires <= 1;
+    if (outcome.kind === 'unknown') return this.#counts.unknownAcquires <= 1;
     // The name of a browser that is still being released is in use: a request for it would be refused.
     if (outcome.kind === 'released') return name === undefined && this.#brokenGrants <= 1;
     return outcome.kind === 'unavailable' && !(name !== undefined && isNameConflict(outcome.error));
@@ -292,13 +282,13 @@ export class Acquisition<Session extends object> {
     const { outcome, hasWaited } = this.#latest!;
     const error = 'error' in outcome ? outcome.error : undefined;
     this.#failures = hasWaited ? 0 : this.#failures + 1;
-    this.#call.emit({ type: 'waiting', ...this.#progress(), ...(error && { error }) });
+    this.#context.emit({ type: 'waiting', ...this.#progress(), ...(error && { error }) });
     // The circuit breaker, or the pacer of a full service, makes the pause, for all callers together.
     if ('error' in outcome && outcome.isOutage && !hasWaited) return;
     if (this.#isFull(outcome)) return;
     const retryAfter = retryAfterOf(error);
     if (hasWaited && retryAfter === undefined) return;
-    const pause = retryAfter ?? backoff(this.#call.settings.retry, this.#failures);
+    const pause = retryAfter ?? backoff(this.#context.settings.retry, this.#failures);
     await delay(pause, this.#deadline.signal);
   }
 
@@ -310,13 +300,13 @@ export class Acquisition<Session extends object> {
 
   /** Returns the error that the call throws. */
   #explain(error: unknown): unknown {
-    const { signal, settings } = this.#call;
+    const { signal, settings } = this.#context;
     if (signal.aborted) return signal.reason;
     const { timedOut } = this.#deadline;
     if (!timedOut && this.#timeToReach <= 0) return this.#neverReachedError();
     if (timedOut) return this.#timeoutError(this.#latest);
     const { name } = settings;
-    if (name === undefined || this.counts.unknownAcquires === 0 || !isNameTaken(error)) return error;
+    if (name === undefined || this.#counts.unknownAcquires === 0 || !isNameTaken(error)) return error;
     const message =
       `The lease name "${name}" is in use. An earlier acquire request of this call may have leased a browser under ` +
       'this name; its response was lost (event outcome-unknown). That browser stays leased until its inactivity timeout.';
@@ -325,7 +315,7 @@ export class Acquisition<Session extends object> {
 
   /** No connection to the service was opened within `unreachableTimeout`. */
   #neverReachedError(): PoolConnectionError {
-    const { unreachableTimeout } = this.#call.settings;
+    const { unreachableTimeout } = this.#context.settings;
     const { host } = this.#pool.client;
     const { message, cause } = unreachable(host.url, host.reachability.lastFailure, {});
     const more =
@@ -337,7 +327,7 @@ export class Acquisition<Session extends object> {
 
   /** No browser became available in time. If the last request failed, the message begins with its error. */
   #timeoutError(latest?: NotLeased): AcquireTimeoutError {
-    const { settings } = this.#call;
+    const { settings } = this.#context;
     const { pool, attempts } = this.#facts;
     const cause = this.#lastError;
     const failure = latest && 'error' in latest.outcome ? latest.error : undefined;
@@ -350,7 +340,7 @@ export class Acquisition<Session extends object> {
       // A larger pool does not help if the service can't be reached.
       !(failure instanceof PoolConnectionError) &&
         `${advice}, enlarge the pool, or look for leases that are not released.`,
-      ...this.#plan.advise(),
+      ...this.#call.hooks.advise(),
     ];
     return new AcquireTimeoutError(sentences.filter(Boolean).join(' '), { ...this.#facts, cause });
   }
@@ -358,19 +348,19 @@ export class Acquisition<Session extends object> {
   /** Milliseconds in which the service must be reached for the first time. */
   get #timeToReach(): number {
     const { reachability } = this.#pool.client.host;
-    return reachability.timeLeft(this.#call.settings.unreachableTimeout);
+    return reachability.timeLeft(this.#context.settings.unreachableTimeout);
   }
 
   #progress(further = 0) {
     return {
-      attempt: this.counts.acquireAttempts + further,
+      attempt: this.#counts.acquireAttempts + further,
       waited: Math.round(this.#deadline.elapsed),
     };
   }
 
   get #facts() {
     const { idOrName: pool } = this.#pool;
-    return { pool, attempts: this.counts.acquireAttempts, elapsed: this.#deadline.elapsed };
+    return { pool, attempts: this.#counts.acquireAttempts, elapsed: this.#deadline.elapsed };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { PoolCore } from '../pool/pool-core.js';
+import { coreOf, type PoolCore } from '../pool/pool-core.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock } from '../shared/clock.js';
 import { runs } from '../shared/process-state.js';
@@ -6,13 +6,20 @@ import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage } from '../shared/telemetry.js';
 import { CallbackClock } from './callback-clock.js';
 import type { CallContext } from './context.js';
-import type { AnyEvent, AnyStep } from './events.js';
-import type { CallSettings } from './options.js';
-import type { FailedLease } from './summary.js';
+import type { AnyEvent, AnyStep, LeaseStep } from './events.js';
+import type { FeatureSet, SummaryOf } from './feature.js';
+import { Hooks } from './hooks.js';
+import type { LeasePlan } from './plan.js';
+import { rememberRun, type FailedLease, type LeaseSummary } from './summary.js';
 
-/** What one call reports: its events, times, traces and errors; and the signal and the clock that end its work. */
-export class Call {
+/** What one call reports: its events, times, traces, errors and result; and the signal and the clock that end its work. */
+export class Call<Session extends object = object, Features extends FeatureSet = FeatureSet> {
+  readonly plan: LeasePlan<Session, Features>;
+  readonly pools: readonly [PoolCore<Session>, ...PoolCore<Session>[]];
   readonly context: CallContext;
+  readonly hooks: Hooks<Features>;
+  /** Of the acquire requests. */
+  readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
   /** The pool of the present request or browser, for the events. */
   pool: PoolCore;
   /** Of the browser that the call has or had, for the traces: the id, and its number within the call, from 1. */
@@ -24,8 +31,12 @@ export class Call {
   readonly #leavePools: readonly (() => void)[];
   #end: ((reason: unknown) => void) | undefined;
 
-  constructor(pools: readonly [PoolCore, ...PoolCore[]], settings: CallSettings) {
-    const [pool] = pools;
+  constructor(plan: LeasePlan<Session, Features>) {
+    const { settings, features } = plan;
+    const [first, ...further] = plan.pools;
+    const pool = coreOf(first);
+    this.plan = plan;
+    this.pools = [pool, ...further.map((one) => coreOf(one))];
     this.pool = pool;
     this.#abort = new LinkedAbort(settings.signal);
     const timeouts = new CallbackClock();
@@ -40,17 +51,12 @@ export class Call {
       startTimeout: timeouts.start,
       pauseTimeouts: timeouts.pause,
     };
+    this.hooks = new Hooks(features, this.context);
     const close = (error: PoolClosedError) => {
       this.#abort.abort(error);
       this.#end?.(this.#abort.signal.reason);
     };
-    this.#leavePools = pools.map((one) => one.beginCall(close));
-  }
-
-  /** The facts of the call that do not depend on its browser. */
-  get facts(): Pick<FailedLease, 'timings' | 'cleanupErrors'> {
-    const total = Math.round(this.#abort.elapsed);
-    return { timings: { ...this.#stages, total }, cleanupErrors: this.#errors };
+    this.#leavePools = this.pools.map((one) => one.beginCall(close));
   }
 
   /** Calls `end` after the abort when one of the pools is closed, or was: nobody else may be left to end the lease. */
@@ -59,9 +65,20 @@ export class Call {
     if (this.#abort.signal.reason instanceof PoolClosedError) end(this.#abort.signal.reason);
   }
 
-  dispose(): void {
+  /** Ends the call: emits its last event, and keeps its summary for `runOf`. */
+  finish<End extends Pick<FailedLease<Session>, 'session' | 'released'>>(
+    end: End,
+    failure?: { error?: unknown },
+  ): Omit<LeaseSummary<Session>, 'session' | 'released'> & End & SummaryOf<Features> {
+    const timings = { ...this.#stages, total: Math.round(this.#abort.elapsed) };
+    const facts = { ...this.counts, timings, cleanupErrors: this.#errors };
+    const summary = { ...this.hooks.summary(), ...end, ...facts };
+    if (failure) rememberRun(failure.error, summary);
+    const { emit }: CallContext<LeaseStep<Session>> = this.context;
+    emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
     this.#abort.dispose();
     for (const leave of this.#leavePools) leave();
+    return summary;
   }
 
   readonly #emit = (step: AnyStep): void => {

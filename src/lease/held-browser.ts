@@ -136,13 +136,7 @@ export class HeldBrowser<Session extends object> {
   }
 
   /** Releases the browser, once. Never rejects: a browser that could not be released is reported. */
-  release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
-    const releasing = this.#send(choice, isDetached);
-    this.context.pool.client.background.track(releasing);
-    return releasing;
-  }
-
-  async #send(choice: ReleaseChoice, isDetached: boolean): Promise<Released> {
+  async release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
     const { sessionId, settings, emit, time, addError } = this.#lease;
     const { idOrName: pool, queue } = this.context.pool;
     const { leave } = this.#acquired;

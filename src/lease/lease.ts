@@ -1,186 +1,155 @@
-import { verifyProtocol } from '../connect/verify-connection.js';
-import { coreOf, type PoolCore } from '../pool/pool-core.js';
-import { refusesUpgrade } from '../net/status.js';
-import { raceAbort } from '../shared/abort.js';
-import { CallbackTimeoutError, ConnectError, LeaseOverError } from '../shared/lease-errors.js';
-import { Acquisition, joinLease, type Acquired } from './acquire.js';
-import { Call } from './call.js';
+import { raceAbort, raceTimeout } from '../shared/abort.js';
+import { duration } from '../shared/errors.js';
+import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
+import type { Call } from './call.js';
 import type { Callback } from './callback.js';
-import type { CallContext, LeaseContext } from './context.js';
-import { endSteps } from './end-steps.js';
+import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
 import type {
   FeatureSet,
   HandlesOf,
+  OpenedPart,
   OwnOf,
   RunningWork,
   SummaryOf,
   WorkPart,
   WorkResult,
 } from './feature.js';
-import { HeldBrowser } from './held-browser.js';
-import { Hooks, type EndHook } from './hooks.js';
-import { expectCdpUrl, expectLasting, Link, prepareConnect } from './link.js';
-import type { Handover, LeaseEnd, LeasePlan } from './plan.js';
-import { rememberRun, type FailedLease, type LeaseSummary } from './summary.js';
+import type { HeldBrowser } from './held-browser.js';
+import { messageOf, type EndHook } from './hooks.js';
+import { expectLasting, type Link } from './link.js';
+import type { Handover, LeaseEnd } from './plan.js';
+import type { LeaseSummary } from './summary.js';
 
 /** Time for the library to disconnect, in ms; then the socket is closed. */
 const DISCONNECT_TIMEOUT = 2000;
 
-/**
- * The life of one call, from its first acquire request to the release of its browser:
- *
- * ```
- * acquiring ─▶ leased ─▶ connected ─▶ ending ─▶ ended
- *     ▲           │
- *     └───────────┘ the browser can't be reached: it is released for destruction, and another one leased
- * ```
- *
- * A lease without a connection (for another program) goes from `leased` to `ending`. A call that fails before it has a browser
- * goes from `acquiring` to `ended`. The holder of a lease must call `end`. What a lease does besides is the work of its features.
- */
-export class Lease<Handles, Session extends object = object, Features extends FeatureSet = FeatureSet> {
+/** A leased browser that another program uses. The holder must call `end`. */
+export class Lease<Session extends object = object, Features extends FeatureSet = FeatureSet> {
   readonly features: Features;
-  readonly #plan: LeasePlan<Handles, Session, Features>;
-  readonly #pools: readonly [PoolCore<Session>, ...PoolCore<Session>[]];
-  readonly #call: Call;
-  readonly #hooks: Hooks<Features>;
-  #acquisition: Acquisition<Session> | undefined;
-  /** Since `leased`; also after the end. */
-  #browser: HeldBrowser<Session> | undefined;
-  /** Since `connected`. */
-  #link: Link<Handles> | undefined;
-  /** The last browser that could not be reached. */
-  #givenUp: Pick<FailedLease<Session>, 'session' | 'released'> = {};
+  readonly browser: HeldBrowser<Session>;
+  /** The facts about the call and its browser. */
+  readonly context: LeaseContext<AnyStep, Session>;
+  protected readonly call: Call<Session, Features>;
+  readonly #link: Link<unknown> | undefined;
   /** What the features saved at the end of a detached lease. */
   #saved: Handover['features'] = {};
-  /** Since `ending`. */
   #ended: Promise<LeaseSummary<Session> & SummaryOf<Features>> | undefined;
 
+  constructor(call: Call<Session, Features>, browser: HeldBrowser<Session>, link?: Link<unknown>) {
+    this.features = call.plan.features;
+    this.browser = browser;
+    this.context = browser.context;
+    this.call = call;
+    this.#link = link;
+  }
+
+  /** What its user receives. */
+  get part(): OpenedPart | undefined {
+    return undefined;
+  }
+
+  /** Disconnects and leaves the browser leased. Resolves with what another process needs to continue. */
+  async detach(): Promise<Handover<Session>> {
+    const { signal, sessionId } = this.context;
+    if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId });
+    signal.throwIfAborted();
+    expectLasting(this.context, 'detach');
+    await this.end({ status: 'ok', isDetached: true });
+    return { ...this.browser.handover, features: this.#saved };
+  }
+
   /**
-   * Acquires a browser and connects to it. A browser that can't be reached is released for destruction, and another one is
-   * leased. After a failure nothing stays leased, and the call has ended.
+   * Ends the lease, once: the features collect what they want, the browser is cleaned, disconnected and released. A part of
+   * the end that fails does not prevent the next one. Never rejects.
    */
-  static async open<Handles, Session extends object, Features extends FeatureSet>(
-    plan: LeasePlan<Handles, Session, Features>,
-  ): Promise<Lease<Handles, Session, Features>> {
-    const lease = new Lease(plan);
-    await lease.#acquire();
-    lease.#endWithPool();
-    try {
-      const part = lease.#link && { connection: lease.#link.connection, handles: lease.handles };
-      await lease.#hooks.opened(lease.context, part);
-    } catch (error) {
-      await lease.end({ status: 'failed', error });
-      throw error;
+  end(outcome: LeaseEnd): Promise<LeaseSummary<Session> & SummaryOf<Features>> {
+    if (!this.#ended) {
+      this.#ended = this.#end(outcome);
+      this.context.pool.client.background.track(this.#ended);
     }
-    return lease;
+    return this.#ended;
   }
 
-  /** Continues a lease of another process. After a failure, that lease is unchanged. */
-  static async attach<Handles, Session extends object, Features extends FeatureSet>(
-    plan: LeasePlan<Handles, Session, Features>,
-    { features: saved, ...handover }: Handover<Session>,
-  ): Promise<Lease<Handles, Session, Features>> {
-    const lease = new Lease(plan);
-    try {
-      lease.#hooks.restore(saved);
-      await lease.#hooks.prepare();
-      lease.#hold(joinLease(lease.#pools[0], handover));
-      // The lease before it may have used the browser's own context.
-      lease.context.onOwnContextUsed();
-      await lease.#connect();
-    } catch (error) {
-      lease.#browser?.giveUp();
-      if (lease.#browser) await lease.end({ status: 'failed', error, isDetached: true });
-      else lease.#finish({}, { error });
-      throw error;
-    }
-    lease.#endWithPool();
-    return lease;
+  async #end({ isDetached = false, work, ...outcome }: LeaseEnd) {
+    const { browser, context } = this;
+    const { hooks, plan } = this.call;
+    const { settings, session, signal, pool } = context;
+    const { name = pool.idOrName } = settings;
+    const leaves = isDetached || plan.settings.release === 'leave';
+    const connection = this.#link?.connection;
+    const ending = { lease: context, connection, status: outcome.status, leaves };
+    const features = (hook: EndHook) => hooks.end(hook, ending);
+    const attempt = attempting(context);
+    const cutIf = (isDue: boolean) => attempt('cut', () => isDue && connection?.cut());
+    // After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left.
+    const isReachable = () => !signal.aborted || signal.reason instanceof CallbackTimeoutError;
+    let ended: Promise<object> | undefined;
+    const endWork = () =>
+      (ended ??= work?.end({ name, failed: outcome.status === 'failed', isReachable: isReachable() }));
+
+    await attempt('close the link', () => this.#link?.close());
+    // The callback may still run. Without a socket, it can't reach the browser of the next lease.
+    await cutIf(!isReachable());
+    if (signal.aborted) await attempt('end the work after an abort', endWork);
+    await cutIf(signal.aborted);
+    await features('stop');
+    await attempt('collect', () => Promise.all([endWork(), features('collect')]));
+    await cutIf(signal.aborted);
+    const cleaning = async () => {
+      const cleanUp = leaves ? false : browser.cleanUp(connection);
+      const [healthy] = await Promise.all([cleanUp, features('cleaning')]);
+      return healthy;
+    };
+    const healthy = (await attempt('clean', cleaning)) ?? false;
+    if (isDetached) this.#saved = hooks.save();
+    await attempt('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
+    // From now on no message can reach the browser, whatever the library reports.
+    await cutIf(true);
+    const choose = () => (leaves ? 'leave' : browser.choose({ ...outcome, healthy }));
+    const choice = (await attempt('choose', choose)) ?? 'destroy';
+    const release = async () => {
+      const releasing = browser.release(choice, isDetached);
+      pool.client.background.track(releasing);
+      return settings.awaitRelease || choice === 'leave' ? releasing : 'pending';
+    };
+    const released = (await attempt('release', release)) ?? 'failed';
+    await features('released');
+
+    const results = await ended;
+    // A call whose signal aborted during the release rejects too.
+    const late = settings.signal?.aborted ? { error: settings.signal.reason as unknown } : undefined;
+    const failure = outcome.status === 'failed' ? outcome : late;
+    return this.call.finish({ session, released, ...results }, failure);
+  }
+}
+
+/** A leased browser with the connection of a library. */
+export class ConnectedLease<
+  Handles,
+  Session extends object = object,
+  Features extends FeatureSet = FeatureSet,
+> extends Lease<Session, Features> {
+  readonly link: Link<Handles>;
+
+  constructor(call: Call<Session, Features>, browser: HeldBrowser<Session>, link: Link<Handles>) {
+    super(call, browser, link);
+    this.link = link;
   }
 
-  private constructor(plan: LeasePlan<Handles, Session, Features>) {
-    const { settings, features } = plan;
-    const [first, ...further] = plan.pools;
-    this.#plan = plan;
-    this.#pools = [coreOf(first), ...further.map((pool) => coreOf(pool))];
-    this.features = features;
-    this.#call = new Call(this.#pools, settings);
-    this.#hooks = new Hooks(features, this.#call.context);
+  override get part(): OpenedPart {
+    return { connection: this.link.connection, handles: this.handles };
   }
 
-  async #acquire(): Promise<void> {
-    const pools = this.#pools;
-    const { connector, settings } = this.#plan;
-    const call = this.#call.context;
-    try {
-      call.signal.throwIfAborted();
-      const { needsCdp } = this.#hooks;
-      const how = { protocol: settings.protocol, connector, needsCdp };
-      for (const pool of pools) verifyProtocol(pool.idOrName, pool.service, how);
-      await this.#hooks.prepare();
-      this.#acquisition = new Acquisition({
-        call,
-        pools,
-        // Another program, or a new connection, uses the session after its first connection.
-        keepAlive: !connector || settings.reconnect !== false,
-        added: this.#hooks.request(),
-        advise: () => this.#hooks.advise(),
-        onPool: (pool) => (this.#call.pool = pool),
-      });
-      if (connector) prepareConnect(pools[0], connector).catch(call.abort);
-      await this.#reachOne(this.#acquisition);
-    } catch (error) {
-      this.#finish(this.#givenUp, { error });
-      throw error;
-    } finally {
-      this.#acquisition?.dispose();
-    }
+  /** The handles of the library over the present connection, and those of the features. */
+  get handles(): Handles & HandlesOf<Features> & object {
+    return { ...this.link.connection.handles, ...this.call.hooks.handles(this.context) };
   }
 
-  /** Leases one browser after another, until one can be reached. */
-  async #reachOne(acquisition: Acquisition<Session>): Promise<void> {
-    const call: CallContext<LeaseStep<Session>> = this.#call.context;
-    for (let [attempt, failures] = [1, 0]; ; attempt++) {
-      this.#call.browser = { attempt };
-      await call.time('acquire', async () => this.#hold(await acquisition.acquire()));
-      const { session, sessionId } = this.context;
-      call.emit({ type: 'acquired', session, sessionId, attempt });
-      const { browser } = this;
-      try {
-        await browser.cleanFirst();
-        await this.#connect();
-        browser.wasReached = true;
-        return acquisition.served();
-      } catch (error) {
-        browser.giveUp();
-        const { endsWith } = browser;
-        const released = await browser.release(endsWith === 'nothing' ? 'leave' : 'destroy');
-        this.#givenUp = { session, released };
-        if (!(error instanceof ConnectError)) throw error;
-        // Where the connection is the lease, none was leased.
-        if (endsWith !== 'request' && isRefusal(error)) acquisition.refuse(error);
-        else if (++failures >= call.settings.connectAttempts) throw error;
-      }
-    }
-  }
-
-  #hold(acquired: Acquired<Session>): void {
-    const { settings, isOwnContextUsed = settings.context === 'default' } = this.#plan;
-    const { release } = settings;
-    this.#browser = new HeldBrowser(this.#call.context, acquired, { release, isOwnContextUsed });
-    this.#call.browser.sessionId = acquired.grant.id;
-    this.#hooks.leased(this.context);
-  }
-
-  async #connect(): Promise<void> {
-    const { connector, addedNames = ['session', 'signal'] } = this.#plan;
-    if (!connector) return;
-    const { context } = this;
-    expectCdpUrl(context, this.#hooks.needsCdp);
-    const additions = () => this.#hooks.connect(context);
-    this.#link = await Link.open(context, { connector, additions, addedNames });
+  /** Begins a run, a task or a test, for the features. The caller must end it. @param own Options of this part alone. */
+  beginWork(part: WorkPart, own?: OwnOf<Features> & object): Promise<RunningWork<WorkResult<Features>>> {
+    const { context: lease, link } = this;
+    return this.call.hooks.begin({ ...part, lease, connection: link.connection }, own);
   }
 
   /**
@@ -205,7 +174,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
       signal.throwIfAborted();
       const callFn = async () => fn({ ...this.handles, session, signal });
       const work = async () => {
-        const returned = await raceAbort(this.#hooks.surround(callFn)(), signal);
+        const returned = await raceAbort(this.call.hooks.surround(callFn)(), signal);
         link.check();
         signal.throwIfAborted();
         return returned;
@@ -222,123 +191,29 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
       emit({ type: 'callback-ended', sessionId, status });
     }
   }
-
-  /** Begins a run, a task or a test, for the features. The caller must end it. @param own Options of this part alone. */
-  beginWork(part: WorkPart, own?: OwnOf<Features> & object): Promise<RunningWork<WorkResult<Features>>> {
-    return this.#hooks.begin({ ...part, lease: this.context, connection: this.link.connection }, own);
-  }
-
-  /** Disconnects and leaves the browser leased. Resolves with what another process needs to continue. */
-  async detach(): Promise<Handover<Session>> {
-    const { signal, sessionId } = this.context;
-    if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId });
-    signal.throwIfAborted();
-    expectLasting(this.context, 'detach');
-    await this.end({ status: 'ok', isDetached: true });
-    return { ...this.browser.handover, features: this.#saved };
-  }
-
-  #endWithPool(): void {
-    this.#call.onPoolClosed((error) => void this.end({ status: 'failed', error }));
-  }
-
-  /**
-   * Ends the lease, once: the features collect what they want, the browser is cleaned, disconnected and released. A
-   * step that fails does not prevent the next one. Never rejects.
-   */
-  end(outcome: LeaseEnd): Promise<LeaseSummary<Session> & SummaryOf<Features>> {
-    if (!this.#ended) {
-      this.#ended = this.#end(outcome);
-      this.context.pool.client.background.track(this.#ended);
-    }
-    return this.#ended;
-  }
-
-  async #end({ isDetached = false, work, ...outcome }: LeaseEnd) {
-    const { browser, context } = this;
-    const { settings, session, signal, pool } = context;
-    const { name = pool.idOrName } = settings;
-    const leaves = isDetached || this.#plan.settings.release === 'leave';
-    const connection = this.#link?.connection;
-    const ending = { lease: context, connection, status: outcome.status, leaves };
-    const step = endSteps(context);
-    const features = (hook: EndHook) => this.#hooks.end(hook, ending);
-    const cutIf = (isDue: boolean) => step('cut', () => isDue && connection?.cut());
-    // After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left.
-    const isReachable = () => !signal.aborted || signal.reason instanceof CallbackTimeoutError;
-    let ended: Promise<object> | undefined;
-    const endWork = () =>
-      (ended ??= work?.end({ name, failed: outcome.status === 'failed', isReachable: isReachable() }));
-
-    await step('close the link', () => this.#link?.close());
-    // The callback may still run. Without a socket, it can't reach the browser of the next lease.
-    await cutIf(!isReachable());
-    if (signal.aborted) await step('end the work after an abort', endWork);
-    await cutIf(signal.aborted);
-    await features('stop');
-    await step('collect', () => Promise.all([endWork(), features('collect')]));
-    await cutIf(signal.aborted);
-    const cleaning = async () => {
-      const cleanUp = leaves ? false : browser.cleanUp(connection);
-      const [healthy] = await Promise.all([cleanUp, features('cleaning')]);
-      return healthy;
-    };
-    const healthy = (await step('clean', cleaning)) ?? false;
-    if (isDetached) this.#saved = this.#hooks.save();
-    await step('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
-    // From now on no message can reach the browser, whatever the library reports.
-    await cutIf(true);
-    const choose = () => (leaves ? 'leave' : browser.choose({ ...outcome, healthy }));
-    const choice = (await step('choose', choose)) ?? 'destroy';
-    const release = async () => {
-      const releasing = browser.release(choice, isDetached);
-      return settings.awaitRelease || choice === 'leave' ? releasing : 'pending';
-    };
-    const released = (await step('release', release)) ?? 'failed';
-    await features('released');
-
-    const results = await ended;
-    // A call whose signal aborted during the release rejects too.
-    const late = settings.signal?.aborted ? { error: settings.signal.reason as unknown } : undefined;
-    return this.#finish({ session, released, ...results }, outcome.status === 'failed' ? outcome : late);
-  }
-
-  /** Ends the call: emits its last event, and keeps its summary for `runOf`. */
-  #finish<End extends Pick<FailedLease<Session>, 'session' | 'released'>>(
-    end: End,
-    failure?: { error?: unknown },
-  ): Omit<LeaseSummary<Session>, 'session' | 'released'> & End & SummaryOf<Features> {
-    const counts = this.#acquisition?.counts ?? { acquireAttempts: 0, unknownAcquires: 0 };
-    const summary = { ...this.#hooks.summary(), ...end, ...counts, ...this.#call.facts };
-    if (failure) rememberRun(failure.error, summary);
-    const { emit }: CallContext<LeaseStep<Session>> = this.#call.context;
-    emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
-    this.#call.dispose();
-    return summary;
-  }
-
-  /** Since `leased`. */
-  get browser(): HeldBrowser<Session> {
-    return this.#browser!;
-  }
-
-  /** Since `leased`: the facts about the call and its browser. */
-  get context(): LeaseContext<AnyStep, Session> {
-    return this.browser.context;
-  }
-
-  /** Since `connected`. */
-  get link(): Link<Handles> {
-    return this.#link!;
-  }
-
-  /** Since `connected`: the handles of the library over the present connection, and those of the features. */
-  get handles(): Handles & HandlesOf<Features> & object {
-    return { ...this.link.connection.handles, ...this.#hooks.handles(this.context) };
-  }
 }
 
-/** No browser is available now, or the service can't be reached. */
-function isRefusal({ status, unreachedBy }: ConnectError): boolean {
-  return unreachedBy !== undefined || refusesUpgrade(status ?? 0);
+/**
+ * Returns a function that takes a part of the end of a lease. The part may throw, reject or hang: the function never rejects, so
+ * that the next part follows. It resolves to undefined then.
+ */
+function attempting({ sessionId, addError }: Pick<LeaseContext, 'sessionId' | 'addError'>) {
+  /**
+   * @param name For the error.
+   * @param timeout Longest time in ms. Default: none, for a part that has timeouts of its own.
+   */
+  return async <Result>(
+    name: string,
+    take: () => Result | Promise<Result>,
+    timeout = Number.POSITIVE_INFINITY,
+  ): Promise<Result | undefined> => {
+    const late = () => new Error(`it took longer than ${duration(timeout)}`);
+    try {
+      return await raceTimeout(timeout, async () => take(), late);
+    } catch (cause) {
+      const message = `A step of the end of the lease failed (${name}): ${messageOf(cause)}`;
+      addError(new CleanupError(message, { sessionId, cause }));
+      return undefined;
+    }
+  };
 }

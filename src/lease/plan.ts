@@ -5,15 +5,22 @@ import type { FeatureSet, RunningWork } from './feature.js';
 import type { LeaseSettings } from './options.js';
 
 /** What a call asks of its lease. */
-export interface LeasePlan<Handles, Session extends object, Features extends FeatureSet> {
+export interface LeasePlan<Session extends object = object, Features extends FeatureSet = FeatureSet> {
   /** The pools that may lease the browser: a further one is asked if those before it can't. */
   readonly pools: readonly [BrowserPool<Session>, ...BrowserPool<Session>[]];
   readonly settings: LeaseSettings<Session>;
   readonly features: Features;
-  /** How to connect. Without it, another program connects. */
-  readonly connector?: Connector<Handles>;
   /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
   readonly isOwnContextUsed?: boolean | undefined;
+}
+
+/** What a call asks that uses the browser itself. */
+export interface ConnectedPlan<
+  Handles,
+  Session extends object,
+  Features extends FeatureSet,
+> extends LeasePlan<Session, Features> {
+  readonly connector: Connector<Handles>;
   /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
   readonly addedNames?: readonly string[];
 }

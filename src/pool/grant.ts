@@ -57,7 +57,7 @@ const UNKNOWN_WAIT = 60 * 60_000;
 const LOST =
   'The process ended before the service responded to an acquire request, which may have leased a browser.';
 /** What the caller asks for: the id of each request is new. */
-interface WantedLease extends Omit<LeaseRequest, 'pool' | 'id' | 'record'> {
+export interface WantedLease extends Omit<LeaseRequest, 'pool' | 'id' | 'record'> {
   readonly record?: boolean | undefined;
 }
 

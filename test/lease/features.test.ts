@@ -4,7 +4,7 @@ import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import type { Connector } from '../../src/connect/connector.js';
 import { type BrowserPool, CallbackTimeoutError, type RunOptions, runOf } from '../../src/index.js';
 import type { FeatureSet, LeaseFeature } from '../../src/lease/feature.js';
-import { Lease } from '../../src/lease/lease.js';
+import { attachLease, openLease } from '../../src/lease/open-lease.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { type PlayedHandles, PlayedLease } from '../support/played-lease.js';
 
@@ -31,7 +31,7 @@ async function runWith(
   fn: () => unknown = () => 'value',
 ) {
   const features = { mine: { name: 'mine', timeout: 50, ...feature } };
-  const lease = await Lease.open(planOf(played, features));
+  const lease = await openLease(planOf(played, features));
   let work: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   try {
     work = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
@@ -87,7 +87,7 @@ it('what other features began is ended without a result if one cannot begin', as
     return {};
   };
   const features = { one: { name: 'one', begin }, two: { name: 'two', begin: throws } };
-  const lease = await Lease.open(planOf(played, features));
+  const lease = await openLease(planOf(played, features));
   const beginning = lease.beginWork({ kind: 'task', handles: {}, scope: 'page' });
   await expect(beginning).rejects.toThrow('mine');
   expect(ends).toEqual([undefined]);
@@ -127,7 +127,7 @@ it('after a timeout, the connection stays open until the work has ended, and no 
     },
     stop: () => note('stop'),
   };
-  const lease = await Lease.open(planOf(played, { mine }, { timeout: 20 }));
+  const lease = await openLease(planOf(played, { mine }, { timeout: 20 }));
   void played.requests[0]!.socket.ended.then(() => (isCut = true));
   const work = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
   const error: unknown = await lease.runCallback(never).catch((thrown: unknown) => thrown);
@@ -163,7 +163,7 @@ class TakeOver implements LeaseFeature {
 
 it('a feature adds a handle to the argument of the callback, whose timeout can stand still', async () => {
   await using played = await PlayedLease.start();
-  const lease = await Lease.open(planOf(played, { takeOver: new TakeOver() }, { timeout: 60 }));
+  const lease = await openLease(planOf(played, { takeOver: new TakeOver() }, { timeout: 60 }));
   const value = await lease.runCallback(
     async ({ page, takeOver }: PlayedHandles & { takeOver(done: Promise<unknown>): Promise<void> }) => {
       await takeOver(sleep(150));
@@ -187,7 +187,7 @@ it("a feature receives the value of another one's option from the list", async (
     }
   }
   const features = { allowed: new Allowed(['example.com'], settings.exposeNetwork) };
-  const lease = await Lease.open(planOf(played, features, options));
+  const lease = await openLease(planOf(played, features, options));
   const { allowed } = await lease.end({ status: 'ok' });
   expect(allowed).toEqual(['example.com', 'localhost:3000']);
 });
@@ -204,7 +204,7 @@ it('an option of the lease acts once, however many tasks the lease runs', async 
     },
     stop: async () => void calls.push('stop'),
   };
-  const lease = await Lease.open(planOf(played, { mine }));
+  const lease = await openLease(planOf(played, { mine }));
   for (const index of [0, 1]) {
     const work = await lease.beginWork({ kind: 'task', handles: {}, scope: 'page' });
     await lease.runCallback(() => 'value', { index });
@@ -222,10 +222,10 @@ it('what a feature saves at the end of a process is restored in the process that
     save: () => ({ at: 7 }),
     restore: (saved) => restored.push(saved),
   };
-  const lease = await Lease.open(planOf(played, { mine }));
+  const lease = await openLease(planOf(played, { mine }));
   const handover = await lease.detach();
   expect(handover.features).toEqual({ mine: { at: 7 } });
-  const next = await Lease.attach(planOf(played, { mine }), handover);
+  const next = await attachLease(planOf(played, { mine }), handover);
   expect(restored).toEqual([{ at: 7 }]);
   await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
@@ -239,23 +239,23 @@ it('a feature that can not save does not lose the browser of a detached lease', 
   const errors: unknown[] = [];
   const onEvent = (event: { type: string; summary?: { cleanupErrors: readonly Error[] } }) =>
     void errors.push(...(event.summary?.cleanupErrors ?? []));
-  const lease = await Lease.open({ ...plan, settings: { ...settings, onEvent } });
+  const lease = await openLease({ ...plan, settings: { ...settings, onEvent } });
   const handover = await lease.detach();
   expect(handover.features).toEqual({ mine: undefined, other: 7 });
   expect(errors).toMatchObject([{ message: 'The feature mine failed (save): mine' }]);
-  const next = await Lease.attach(planOf(played, { other }), handover);
+  const next = await attachLease(planOf(played, { other }), handover);
   await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
 });
 
 it('a lease that can not be continued ends its call, and stays as it is', async () => {
   await using played = await PlayedLease.start();
-  const lease = await Lease.open(planOf(played, {}));
+  const lease = await openLease(planOf(played, {}));
   const handover = await lease.detach();
   const ended: string[] = [];
   const onEvent = ({ type }: { type: string }) => void (type === 'ended' && ended.push(type));
   const broken = { name: 'mine', restore: throws };
-  const error: unknown = await Lease.attach(planOf(played, { broken }, { onEvent }), {
+  const error: unknown = await attachLease(planOf(played, { broken }, { onEvent }), {
     ...handover,
     features: { mine: 'saved' },
   }).catch((cause: unknown) => cause);
@@ -263,7 +263,7 @@ it('a lease that can not be continued ends its call, and stays as it is', async 
   expect(ended).toEqual(['ended']);
   expect(runOf(error)).toMatchObject({ acquireAttempts: 0 });
   expect(played.releases).toEqual([]);
-  const next = await Lease.attach(planOf(played, {}), handover);
+  const next = await attachLease(planOf(played, {}), handover);
   await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
 });
@@ -276,8 +276,8 @@ it('a second pool leases the browser if no request to the first one can succeed'
   const pools: [BrowserPool, BrowserPool] = [played.pool, other.pool];
   const events: { type: string; pool: string }[] = [];
   const onEvent = (event: { type: string; pool: string }) => void events.push(event);
-  const lease = await Lease.open({ ...plan, pools, settings: { ...plan.settings, onEvent } });
-  expect(lease.context.pool).toBe(other.pool);
+  const lease = await openLease({ ...plan, pools, settings: { ...plan.settings, onEvent } });
+  expect(lease.context.pool.api).toBe(other.pool);
   await lease.end({ status: 'ok' });
   expect([played.releases, other.releases]).toEqual([[], [{ session_id: 'session-1', reuse: true }]]);
 });
@@ -287,7 +287,7 @@ it('a second pool is not asked while the first one may have leased a browser', a
   await using other = await PlayedLease.start();
   played.service.script('acquire', { status: 200, text: 'no JSON' });
   const pools: [BrowserPool, BrowserPool] = [played.pool, other.pool];
-  await expect(Lease.open({ ...planOf(other, {}), pools })).rejects.toThrow('JSON');
+  await expect(openLease({ ...planOf(other, {}), pools })).rejects.toThrow('JSON');
   expect(other.service.of('acquire')).toHaveLength(0);
 });
 
@@ -357,7 +357,7 @@ describe('the end of a lease', () => {
       const given: RunOptions = { ...options, replays: 'off' };
       const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
       const features = { mine: { name: 'mine', ...feature } };
-      const lease = await Lease.open({ pools: [played.pool], settings, connector, features });
+      const lease = await openLease({ pools: [played.pool], settings, connector, features });
       const work = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
       expect(await lease.runCallback(() => 'value')).toBe('value');
       useFakeClock({ toFake: ['setTimeout'] });
@@ -377,7 +377,7 @@ describe('the end of a lease', () => {
     const given: RunOptions = { replays: 'off' };
     const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
     const features = { mine: { name: 'mine', ...hooks } };
-    const lease = await Lease.open({ pools: [played.pool], settings, connector, features });
+    const lease = await openLease({ pools: [played.pool], settings, connector, features });
     await lease.end({ status: 'ok' });
     expect(played.steps).toEqual([
       'stop',

@@ -8,7 +8,9 @@ import { readFileSync } from 'node:fs';
  * only the changes that the last run did not detect.
  */
 const DEFAULT = [
-  ...['acquire', 'held-browser', 'hooks', 'lease', 'link'].map((name) => `src/lease/${name}.ts`),
+  ...['acquire', 'held-browser', 'hooks', 'lease', 'link', 'open-lease'].map(
+    (name) => `src/lease/${name}.ts`,
+  ),
   ...['release', 'held-sessions', 'grant', 'browser-pool'].map((name) => `src/pool/${name}.ts`),
 ];
 const FOLDERS = ['shared', 'net', 'services', 'pool', 'connect', 'lease', 'features', 'calls', 'jobs'];

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { CdpClient } from '../../src/connect/cdp-client.js';
-import { Lease } from '../../src/lease/lease.js';
+import { ConnectedLease } from '../../src/lease/lease.js';
 import { HeldSessions } from '../../src/pool/held-sessions.js';
 import type { Reply } from '../../src/pool/release.js';
 import { kernel } from '../../src/services.js';
@@ -79,8 +79,8 @@ it('detects that the browser of a lost response is not searched for', async () =
 });
 
 it('detects a browser that is released during its callback, and prints the log of that world', async () => {
-  const { runCallback } = Lease.prototype;
-  vi.spyOn(Lease.prototype, 'runCallback').mockImplementation(async function (this: Lease<unknown>, ...args) {
+  const { runCallback } = ConnectedLease.prototype;
+  vi.spyOn(ConnectedLease.prototype, 'runCallback').mockImplementation(async function (this: ConnectedLease<unknown>, ...args) {
     const { pool, sessionId } = this.context;
     await pool.api.release(sessionId);
     return runCallback.apply(this, args);
