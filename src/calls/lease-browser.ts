@@ -63,7 +63,9 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
 }
 
 async function run<Handles, Value, Session extends object>(
-  plan: Omit<ConnectedPlan<Handles, Session, never>, 'features'> & { readonly settings: AllSettings<Session> },
+  plan: Omit<ConnectedPlan<Handles, Session, never>, 'features'> & {
+    readonly settings: AllSettings<Session>;
+  },
   fn: Callback<Handles, Value, Session>,
 ): Promise<Run<Value, Session>> {
   const { openLease, createFeatures } = await loadLease();

@@ -80,7 +80,10 @@ it('detects that the browser of a lost response is not searched for', async () =
 
 it('detects a browser that is released during its callback, and prints the log of that world', async () => {
   const { runCallback } = ConnectedLease.prototype;
-  vi.spyOn(ConnectedLease.prototype, 'runCallback').mockImplementation(async function (this: ConnectedLease<unknown>, ...args) {
+  vi.spyOn(ConnectedLease.prototype, 'runCallback').mockImplementation(async function (
+    this: ConnectedLease<unknown>,
+    ...args
+  ) {
     const { pool, sessionId } = this.context;
     await pool.api.release(sessionId);
     return runCallback.apply(this, args);
