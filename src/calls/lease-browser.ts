@@ -192,8 +192,8 @@ const LEASE: unique symbol = Symbol.for('pooled-browser.lease');
 export function leaseOf<Handles, Session extends object>(
   browser: PooledBrowser<Handles, Session>,
 ): PooledLease<Handles, Session> {
-  const { [LEASE]: lease } = browser as { [LEASE]?: PooledLease<Handles, Session> };
-  if (lease) return lease;
+  const { [LEASE]: lease } = browser as { [LEASE]?: () => PooledLease<Handles, Session> };
+  if (lease) return lease();
   throw new InvalidOptionError('leaseBrowser', 'leaseBrowser must return a browser of pooled-browser.');
 }
 
@@ -237,7 +237,8 @@ function pooledBrowser<Handles, Session extends object>(
     const get = () => lease.handles[name as keyof Handles];
     Object.defineProperty(browser, name, { get, enumerable: true });
   }
-  Object.defineProperty(browser, LEASE, { value: lease });
+  // A function: `inspect` can show the secrets of hidden fields, too.
+  Object.defineProperty(browser, LEASE, { value: () => lease });
   // Not enumerable: `inspect` and JSON would show its secret.
   Object.defineProperty(browser, 'liveViewUrl', { get: () => grant.liveViewUrl });
   return browser as unknown as PooledBrowser<Handles, Session>;
