@@ -29,9 +29,6 @@ import type { Lease } from '../lease/lease.js';
 import type { ConnectedPlan } from '../lease/plan.js';
 import type { Run, RunSummary } from './run.js';
 
-const NO_LIMIT =
-  'detach is not possible with allowedHosts: nothing would limit the browser until another process uses it.';
-
 /** @internal Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
 export const loadLease = lazy(async () => ({
   ...(await import('../lease/open-lease.js')),
@@ -225,8 +222,6 @@ function pooledBrowser<Handles, Session extends object>(
     downloads: features.downloads.files,
     replays: () => features.replays.soFar(),
     detach: async () => {
-      // The limit ends with its connection.
-      if (features.allowedHosts.isLimited) throw new InvalidOptionError('detach', NO_LIMIT);
       const { idOrName, baseUrl } = pool.api;
       return new DetachedLease({ pool: idOrName, baseUrl, ...(await lease.detach()) });
     },

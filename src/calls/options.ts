@@ -6,14 +6,14 @@ import {
   PUPPETEER_OPTIONS,
 } from '../connect/context-options.js';
 import type { CheckingConnector, Connector } from '../connect/connector.js';
-import { allowedHostsChecks, limitContextOptions } from '../features/allowed-hosts/options.js';
-import { exposeNetworkChecks } from '../features/exposed-network/options.js';
 import {
   featureChecks,
+  optionsOfEnvironment,
   verifyFeatures,
   type FeatureAcquireOptions,
   type FeatureConnectOptions,
   type FeatureLeaseOptions,
+  type FeatureProxyOptions,
   type FeatureReleaseOptions,
   type FeatureRunOptions,
   type FeatureSettings,
@@ -37,7 +37,6 @@ import {
 } from '../lease/options.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
-import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord, showValue } from '../shared/json.js';
 import {
@@ -46,7 +45,6 @@ import {
   flag,
   milliseconds,
   optional,
-  readOption,
   readOptions,
   wholeNumber,
   type Checked,
@@ -108,7 +106,8 @@ export interface AttachOptions<
 export interface ProxyOptions<Session extends object = BrowserSession>
   extends
     LeaseAcquireOptions,
-    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts' | 'exposeNetwork' | 'allowedHosts'>,
+    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts'>,
+    FeatureProxyOptions,
     Omit<LeaseReleaseOptions<Session>, 'signal'> {
   /**
    * TCP port on 127.0.0.1; 0 for any free port.
@@ -189,8 +188,7 @@ export const proxyChecks = checksOf<ProxyOptions<never>>()({
   ...leaseAcquireChecks,
   ...unsignalledChecks,
   ...attemptChecks,
-  ...exposeNetworkChecks,
-  ...allowedHostsChecks,
+  ...featureChecks.proxy,
   connectTimeout: connectionChecks.connectTimeout,
   port: optional(wholeNumber(0, 65_535), 0),
   secret: optional(flag(), true),
@@ -247,35 +245,10 @@ export function readLeaseOptions<C extends Checks, Session extends object>(
     ...impliedContext(given),
   };
   verifyConnection(read, connector);
-  verifyFeatures(read, connector);
-  read.contextOptions = limitContextOptions(read);
+  read.contextOptions = verifyFeatures(read, connector);
   // The checks return the functions of the caller as they are: those that receive the session have its type.
   return read as AllSettings<Session> & Omit<Checked<C>, keyof SessionOptions<Session>>;
 }
-
-/** The variables for the options of hosts. */
-const VARIABLES = {
-  exposeNetwork: 'BROWSER_POOL_EXPOSE_NETWORK',
-  allowedHosts: 'BROWSER_POOL_ALLOWED_HOSTS',
-} as const;
-const hostsChecks = { ...exposeNetworkChecks, ...allowedHostsChecks };
-
-/** Returns the hosts of a variable, checked. */
-export function hostsOfEnvironment(name: keyof typeof VARIABLES): string | undefined {
-  return readOption(hostsChecks[name], VARIABLES[name], environment[name]());
-}
-
-function optionsOfEnvironment(checks: Checks): Pick<FeatureSettings, keyof typeof VARIABLES> {
-  const read = (name: keyof typeof VARIABLES) =>
-    Object.hasOwn(checks, name) ? hostsOfEnvironment(name) : undefined;
-  const isUnlimited = !Object.hasOwn(checks, 'allowedHosts') && environment.allowedHosts() !== undefined;
-  if (isUnlimited) throw new InvalidOptionError(VARIABLES.allowedHosts, NO_LIMIT);
-  return { exposeNetwork: read('exposeNetwork'), allowedHosts: read('allowedHosts') };
-}
-
-const NO_LIMIT =
-  'This function, or this command, can not limit the hosts that a browser reaches, as the environment variable ' +
-  'BROWSER_POOL_ALLOWED_HOSTS demands. Unset the variable, or use a function or a command that has the option allowedHosts.';
 
 /** Options of something else, which a similar name would not help to find, and where they belong. */
 const PLACES: readonly (readonly [names: readonly string[], advice: (name: string) => string])[] = [

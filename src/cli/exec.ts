@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { hostsOfEnvironment } from '../calls/options.js';
+import { optionOfEnvironment } from '../features/options.js';
 import type { Protocol } from '../connect/connector.js';
 import type { MessageRules } from '../connect/message-filter.js';
 import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
@@ -183,7 +183,7 @@ async function exec(
   const { signal } = interruption;
   await using pool = await openPool(poolName, options);
   const { describeReplays, leaseFromCommand } = await import('./lease.js');
-  const { exposeNetwork = hostsOfEnvironment('exposeNetwork'), localEndpoint } = options;
+  const { exposeNetwork = optionOfEnvironment('exposeNetwork'), localEndpoint } = options;
   const lease = await leaseFromCommand(pool, { ...options, signal });
   let exposed: ExposedNetwork | undefined;
   try {

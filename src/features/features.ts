@@ -25,7 +25,7 @@ export function createFeatures(settings: FeatureSettings, isForTasks = false) {
     owner: new Owner(settings),
     pendingCalls: new PendingCalls(),
     nesting: new Nesting(),
-    startPage: new StartPage(settings, { isForTasks, isOpenedHere: settings.allowedHosts !== undefined }),
+    startPage: new StartPage(settings, isForTasks),
   };
 }
 

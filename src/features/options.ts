@@ -1,6 +1,8 @@
 import type { CheckingConnector } from '../connect/connector.js';
 import { ownerChecks, type OwnerOptions } from '../pool/pool-options.js';
-import { checksOf, type Checked } from '../shared/options.js';
+import { environment } from '../shared/environment.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { checksOf, readOption, type Checked, type Checks } from '../shared/options.js';
 import * as allowedHosts from './allowed-hosts/options.js';
 import * as artifacts from './artifacts/options.js';
 import * as downloads from './downloads/options.js';
@@ -18,6 +20,9 @@ export interface FeatureConnectOptions
 export interface FeatureLeaseOptions extends allowedHosts.AllowedHostsOption {}
 /** Of all. */
 export interface FeatureReleaseOptions extends replays.ReplaysOptions {}
+/** Of all that connect, and of the proxy. */
+export interface FeatureProxyOptions
+  extends exposeNetwork.ExposeNetworkOption, allowedHosts.AllowedHostsOption {}
 /** Of `withPooledBrowser`. */
 export interface FeatureRunOptions extends artifacts.ArtifactsFeatureOptions {}
 
@@ -29,6 +34,10 @@ export const featureChecks = {
     ...downloads.downloadsChecks,
   }),
   lease: checksOf<FeatureLeaseOptions>()(allowedHosts.allowedHostsChecks),
+  proxy: checksOf<FeatureProxyOptions>()({
+    ...exposeNetwork.exposeNetworkChecks,
+    ...allowedHosts.allowedHostsChecks,
+  }),
   release: checksOf<FeatureReleaseOptions>()(replays.replaysChecks),
   run: checksOf<FeatureRunOptions>()(artifacts.artifactsChecks),
 };
@@ -61,12 +70,32 @@ export interface FeatureSteps
     pendingCalls.PendingCallsSteps,
     startPage.StartPageSteps {}
 
-/** Refuses options that exclude each other, and what the library can't do. */
+/** Refuses options that exclude each other, and what the library can't do. Returns the option `contextOptions`. */
 export function verifyFeatures(
   settings: FeatureSettings & Parameters<typeof allowedHosts.verifyAllowedHosts>[0],
   connector: CheckingConnector | undefined,
-): void {
+): object | undefined {
   replays.verifyReplays(settings);
   artifacts.verifyArtifacts(settings, connector);
-  allowedHosts.verifyAllowedHosts(settings);
+  return allowedHosts.verifyAllowedHosts(settings);
+}
+
+/** The variables of options. */
+const VARIABLES = {
+  exposeNetwork: 'BROWSER_POOL_EXPOSE_NETWORK',
+  allowedHosts: 'BROWSER_POOL_ALLOWED_HOSTS',
+} as const;
+
+/** Returns the option of a variable, checked. */
+export function optionOfEnvironment(name: keyof typeof VARIABLES): string | undefined {
+  return readOption(featureChecks.proxy[name], VARIABLES[name], environment[name]());
+}
+
+/** Returns the options of the environment. @param checks The options that the caller takes. */
+export function optionsOfEnvironment(checks: Checks): Pick<FeatureSettings, keyof typeof VARIABLES> {
+  const read = (name: keyof typeof VARIABLES) =>
+    Object.hasOwn(checks, name) ? optionOfEnvironment(name) : undefined;
+  const isUnlimited = !Object.hasOwn(checks, 'allowedHosts') && environment.allowedHosts() !== undefined;
+  if (isUnlimited) throw new InvalidOptionError(VARIABLES.allowedHosts, allowedHosts.NO_LIMIT);
+  return { exposeNetwork: read('exposeNetwork'), allowedHosts: read('allowedHosts') };
 }

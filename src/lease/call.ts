@@ -43,6 +43,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     this.context = {
       pool,
       settings,
+      shared: Object.assign({}, ...Object.values(features).map(({ shares }) => shares)),
       signal: this.#abort.signal,
       abort: (reason) => this.#abort.abort(reason),
       emit: this.#emit,

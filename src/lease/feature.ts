@@ -20,15 +20,17 @@ export interface LeaseFeature {
    * @default 10_000
    */
   readonly timeout?: number;
-  /** The stage of `timings` and of the traces to which its hooks of the end belong. Default: none. */
-  readonly stage?: string;
   /** The option that it was given, if it needs CDP beside the protocol of the library. */
   readonly needsCdp?: string | undefined;
+  /** Why the browser can't be left to another process. */
+  readonly noDetach?: string | undefined;
+  /** Facts about its option for the other features, which find them in `shared` of the call. */
+  readonly shares?: Readonly<Record<string, unknown>>;
 
   /** Before anything is sent. */
   prepare?(signal: AbortSignal): Promise<void>;
   /** Adds to each acquire request. */
-  request?(): Partial<LeaseRequest>;
+  request?(call: CallContext): Partial<LeaseRequest>;
   /** A sentence for the error of a call for which no browser became available. */
   advise?(call: CallContext): string | undefined;
   /** The pool has leased a browser, also a further one of the same call. Starts what runs beside the connect. */

@@ -40,12 +40,17 @@ export class Hooks<Features extends FeatureSet> {
     return this.#features.find(({ needsCdp }) => needsCdp !== undefined)?.needsCdp;
   }
 
+  /** Why the browser can't be left to another process. */
+  get noDetach(): string | undefined {
+    return this.#features.find(({ noDetach }) => noDetach !== undefined)?.noDetach;
+  }
+
   prepare(): Promise<void> {
     return this.#before((one) => one.prepare?.(this.#call.signal));
   }
 
   request(): Partial<LeaseRequest> {
-    return Object.assign({}, ...this.#features.map((one) => one.request?.()));
+    return Object.assign({}, ...this.#features.map((one) => one.request?.(this.#call)));
   }
 
   /** Never throws. */
@@ -81,7 +86,7 @@ export class Hooks<Features extends FeatureSet> {
     const ends = begun.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     const endAll = async (how: WorkEnd | undefined): Promise<WorkResult<Features>> => {
       const endOne = async ({ one, end }: { one: LeaseFeature; end: EndWork | undefined }) =>
-        end && this.#run(one, 'end', () => end(how), { lease });
+        end && this.#run(one, 'end', () => end(how), lease);
       const parts: readonly (object | undefined)[] = await Promise.all(ends.map(endOne));
       return Object.assign({}, ...parts);
     };
@@ -104,8 +109,7 @@ export class Hooks<Features extends FeatureSet> {
     // After another failure than those that the feature reports, nobody knows what is left in the browser.
     const lease = hook === 'stop' || hook === 'collect' ? ending.lease : undefined;
     const having = this.#features.filter((one) => one[hook]);
-    const call = (one: LeaseFeature) => async () => one[hook]!(ending);
-    await Promise.all(having.map((one) => this.#run(one, hook, call(one), { lease, stage: one.stage })));
+    await Promise.all(having.map((one) => this.#run(one, hook, async () => one[hook]!(ending), lease)));
   }
 
   /** Never throws. */
@@ -135,11 +139,10 @@ export class Hooks<Features extends FeatureSet> {
     feature: LeaseFeature,
     hook: string,
     work: () => Promise<T>,
-    { stage, lease }: { stage?: string | undefined; lease?: LeaseContext | undefined },
+    lease: LeaseContext | undefined,
   ): Promise<T | undefined> {
-    const limitedWork = () => limited(feature, work);
     try {
-      return await (stage === undefined ? limitedWork() : this.#call.time(stage, limitedWork));
+      return await limited(feature, work);
     } catch (cause) {
       this.#report(feature, hook, cause, lease);
       return undefined;

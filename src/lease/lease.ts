@@ -1,5 +1,5 @@
 import { raceAbort, raceTimeout } from '../shared/abort.js';
-import { duration } from '../shared/errors.js';
+import { duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
 import type { Call } from './call.js';
 import type { Callback } from './callback.js';
@@ -55,6 +55,8 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId });
     signal.throwIfAborted();
     expectLasting(this.context, 'detach');
+    const { noDetach } = this.call.hooks;
+    if (noDetach !== undefined) throw new InvalidOptionError('detach', noDetach);
     await this.end({ status: 'ok', isDetached: true });
     return { ...this.browser.handover, features: this.#saved };
   }

@@ -102,10 +102,11 @@ it('a feature that prevents the reuse of its browser has the browser destroyed, 
   expect(summary).toMatchObject({ released: 'destroyed', cleanupErrors: [{ message: 'Mine is left.' }] });
 });
 
-it('the parts of a feature are in the summary, and its stage in the timings', async () => {
+it('the parts of a feature are in the summary, and the time of its stage in the timings', async () => {
   await using played = await PlayedLease.start();
   const begin: LeaseFeature['begin'] = async () => async () => ({ files: ['a'] });
-  const feature = { summary: { mine: 1 }, begin, stage: 'mine', stop: () => sleep(20) };
+  const stop: LeaseFeature['stop'] = ({ lease }) => lease.time('mine', () => sleep(20));
+  const feature = { summary: { mine: 1 }, begin, stop };
   const summary = await runWith(played, feature);
   expect(summary).toMatchObject({ mine: 1, files: ['a'] });
   expect(summary.timings['mine']).toBeGreaterThan(0);
@@ -175,21 +176,25 @@ it('a feature adds a handle to the argument of the callback, whose timeout can s
   await lease.end({ status: 'failed' });
 });
 
-it("a feature receives the value of another one's option from the list", async () => {
+it('a feature reads what another one shares, before anything is sent', async () => {
   await using played = await PlayedLease.start();
-  const options = { exposeNetwork: 'localhost:3000' };
-  const { settings } = planOf(played, {}, options);
-  class Allowed implements LeaseFeature {
-    readonly name = 'allowed';
-    readonly summary: { allowed: readonly string[] };
-    constructor(hosts: readonly string[], exposed: string | undefined) {
-      this.summary = { allowed: exposed === undefined ? hosts : [...hosts, exposed] };
-    }
-  }
-  const features = { allowed: new Allowed(['example.com'], settings.exposeNetwork) };
-  const lease = await openLease(planOf(played, features, options));
-  const { allowed } = await lease.end({ status: 'ok' });
-  expect(allowed).toEqual(['example.com', 'localhost:3000']);
+  const reading: LeaseFeature = {
+    name: 'reading',
+    request: ({ shared }) => ({ startUrl: String(shared['mineUrl']) }),
+  };
+  const mine: LeaseFeature = { name: 'mine', shares: { mineUrl: 'https://example.com/' } };
+  const lease = await openLease(planOf(played, { reading, mine }));
+  expect(lease.context.shared).toEqual({ mineUrl: 'https://example.com/' });
+  await lease.end({ status: 'ok' });
+  expect(played.service.of('acquire')).toMatchObject([{ body: { start_url: 'https://example.com/' } }]);
+});
+
+it('a feature that prevents a detachment leaves the lease as it is', async () => {
+  await using played = await PlayedLease.start();
+  const lease = await openLease(planOf(played, { mine: { name: 'mine', noDetach: 'Not with mine.' } }));
+  await expect(lease.detach()).rejects.toMatchObject({ option: 'detach', message: 'Not with mine.' });
+  await expect(lease.runCallback(() => 'value')).resolves.toBe('value');
+  await lease.end({ status: 'ok' });
 });
 
 it('an option of the lease acts once, however many tasks the lease runs', async () => {

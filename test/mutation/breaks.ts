@@ -267,7 +267,7 @@ const BREAKS: readonly Break[] = [
   broken(
     'a recording is stopped',
     'features/replays/replays.ts',
-    ['this.stop = () => this.#recordings!.stopRecording();', ''],
+    ['if (this.#isRecording) await this.#time((recordings) => recordings.stopRecording());', ''],
     'features/replays',
   ),
   broken(

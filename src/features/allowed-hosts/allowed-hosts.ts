@@ -5,6 +5,7 @@ import type { LeaseFeature } from '../../lease/feature.js';
 import { addAdvice, InvalidOptionError } from '../../shared/errors.js';
 import { patternOf, readHosts } from '../../shared/hosts.js';
 import { excerpt } from '../../shared/redact.js';
+import type { SharedFacts } from '../shared-facts.js';
 import { HostLimit } from './host-limit.js';
 import { NO_BIDI, type AllowedHostsResult, type AllowedHostsSteps } from './options.js';
 import { REFUSED } from './page-guard.js';
@@ -25,16 +26,21 @@ export class AllowedHosts implements LeaseFeature {
     this.#hosts = hosts;
   }
 
-  get isLimited(): boolean {
-    return this.#hosts !== undefined;
-  }
-
   get summary(): AllowedHostsResult {
     return { refusedHosts: [...this.#refused].map(([host, count]) => ({ host, count })) };
   }
 
   get needsCdp(): string | undefined {
     return this.#hosts === undefined ? undefined : 'allowedHosts';
+  }
+
+  /** The limit ends with its connection. */
+  get noDetach(): string | undefined {
+    return this.#hosts === undefined ? undefined : NO_DETACH;
+  }
+
+  get shares(): SharedFacts {
+    return { areHostsLimited: this.#hosts !== undefined };
   }
 
   connect(lease: LeaseContext<StepOf<AllowedHostsSteps>>): ConnectAddition {
@@ -62,6 +68,9 @@ export class AllowedHosts implements LeaseFeature {
     if (count === undefined) emit({ type: 'request-refused', sessionId, host });
   }
 }
+
+const NO_DETACH =
+  'detach is not possible with allowedHosts: nothing would limit the browser until another process uses it.';
 
 const NO_PROFILE =
   'allowedHosts and the profile of the session exclude each other: the lease works in a context of its own, without the logins of ' +

@@ -17,7 +17,7 @@ export const allowedHostsChecks = checksOf<AllowedHostsOption>()({
   allowedHosts: optional(checked<string>(faultInAllowedHosts)),
 });
 
-export type AllowedHostsSettings = Checked<typeof allowedHostsChecks>;
+type AllowedHostsSettings = Checked<typeof allowedHostsChecks>;
 
 /** A host that the browser did not load from. */
 export interface RefusedHost {
@@ -44,15 +44,13 @@ interface Given extends AllowedHostsSettings {
   readonly contextOptions?: object | undefined;
 }
 
-/** Refuses what would leave the browser without the limit. */
-export function verifyAllowedHosts({ allowedHosts, protocol }: Given): void {
-  if (allowedHosts !== undefined && protocol === 'bidi')
-    throw new InvalidOptionError('allowedHosts', NO_BIDI);
-}
-
-/** Refuses a proxy in the options of a context. Those of a function are checked for each task. */
-export function limitContextOptions({ allowedHosts, contextOptions }: Given): object | undefined {
+/**
+ * Refuses what would leave the browser without the limit, also a proxy in the options of a context: those of a function, which it
+ * returns, are checked for each task.
+ */
+export function verifyAllowedHosts({ allowedHosts, protocol, contextOptions }: Given): object | undefined {
   if (allowedHosts === undefined) return contextOptions;
+  if (protocol === 'bidi') throw new InvalidOptionError('allowedHosts', NO_BIDI);
   if (typeof contextOptions !== 'function') {
     refuseProxy(contextOptions);
     return contextOptions;
@@ -67,6 +65,10 @@ export function limitContextOptions({ allowedHosts, contextOptions }: Given): ob
 
 export const NO_BIDI =
   "allowedHosts can't limit a browser over WebDriver BiDi, which has no contexts with hosts of their own. Use protocol 'cdp'.";
+
+export const NO_LIMIT =
+  'This function, or this command, can not limit the hosts that a browser reaches, as the environment variable ' +
+  'BROWSER_POOL_ALLOWED_HOSTS demands. Unset the variable, or use a function or a command that has the option allowedHosts.';
 
 /** The names of Playwright and of Puppeteer. */
 const PROXIES = ['proxy', 'proxyServer', 'proxyBypassList'];

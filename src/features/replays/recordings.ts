@@ -1,7 +1,7 @@
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../lease/events.js';
 import { isTransientError } from '../../net/status.js';
-import type { Replay } from '../../services/browser-service.js';
+import { leasesAgain, type Replay } from '../../services/browser-service.js';
 import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../../shared/clock.js';
 import { duration } from '../../shared/errors.js';
@@ -32,36 +32,39 @@ export class Recordings {
   readonly #lease: LeaseContext<ReplaysStep>;
   readonly #settings: ReplaysSettings;
   /** The recordings at the beginning of the lease. */
-  readonly #first: Promise<readonly Replay[]>;
+  #first: Promise<readonly Replay[]> = Promise.resolve([]);
   /** A recording that the service seems to have started by itself for this lease. */
   #own: Replay | undefined;
   readonly #abort = new LinkedAbort();
-  readonly #starting: Promise<void>;
+  #starting: Promise<void> | undefined;
   /** The recording that this lease started, as the service described it at its start. */
   #recording: Replay | undefined;
   #earlierIds: readonly string[] | undefined;
   #timeLeft: number;
 
-  /** Lists the earlier recordings, and starts a recording if the options say so. */
-  constructor(
-    lease: LeaseContext<ReplaysStep>,
-    settings: ReplaysSettings,
-    earlier: readonly string[] | undefined,
-  ) {
+  constructor(lease: LeaseContext<ReplaysStep>, settings: ReplaysSettings) {
     this.#lease = lease;
     this.#settings = settings;
     this.#timeLeft = settings.replaysTimeout;
+  }
+
+  /**
+   * Lists the earlier recordings, and starts a recording if the options say so.
+   *
+   * @param earlier Ids of the earlier recordings, if they are known.
+   */
+  begin(earlier: readonly string[] | undefined): void {
     const known = earlier?.map((id): Replay => ({ replay_id: id }));
     // Otherwise, a session of this service has one lease.
-    const isShared = lease.pool.service.owner !== undefined;
-    const listed = known ?? (isShared ? this.#list() : []);
+    const isLeasedAgain = leasesAgain(this.#lease.pool.service);
+    const listed = known ?? (isLeasedAgain ? this.#list() : []);
     this.#first = Promise.resolve(listed);
     // `collect` reports the error.
     this.#first.then(
       (first) => (this.#earlierIds = this.#earlierIn(first, first)),
       () => {},
     );
-    this.#starting = this.isRecording ? this.#start() : Promise.resolve();
+    if (this.isRecording) this.#starting = this.#start();
   }
 
   /** Whether this lease records. */

@@ -11,15 +11,12 @@ const SLACK = 5000;
 /** The recordings of a lease: lists them, and with `replays: 'record'` makes one. */
 export class Replays implements LeaseFeature {
   readonly name = 'replays';
+  /** Of its hooks of the end. */
   readonly stage = 'replays';
   readonly timeout: number;
   readonly #settings: ReplaysSettings;
   /** Ids of the recordings from before the lease, if another process began it. */
   #known: readonly string[] | undefined;
-  /** Hooks are missing where they have nothing to do: a stage that was not reached has no time. */
-  readonly stop?: () => Promise<void>;
-  readonly cleaning?: () => Promise<void>;
-  readonly released?: () => Promise<void>;
   #lease: LeaseContext<ReplaysStep> | undefined;
   /** Since the pool leased a browser, without `replays: 'off'`. */
   #recordings: Recordings | undefined;
@@ -32,25 +29,33 @@ export class Replays implements LeaseFeature {
     this.#none = { replays: [], replayStatus: settings.replays === 'off' ? 'off' : 'none' };
     // All steps share `replaysTimeout`, and report what is late.
     this.timeout = settings.replaysTimeout + SLACK;
-    if (settings.replays === 'off') return;
-    this.cleaning = async () => this.#note(await this.#recordings!.collect());
-    if (settings.replays !== 'record') return;
-    this.stop = () => this.#recordings!.stopRecording();
-    this.released = async () => {
-      if (this.#listed) this.#note(await this.#recordings!.finish(this.#listed));
-    };
   }
 
   request(): Partial<LeaseRequest> {
-    return { record: this.#settings.replays === 'record' };
+    return { record: this.#isRecording };
   }
 
   leased(lease: LeaseContext<ReplaysStep>): void {
     this.#lease = lease;
     if (this.#settings.replays === 'off') return;
-    const recordings = new Recordings(lease, this.#settings, this.#known);
+    const recordings = new Recordings(lease, this.#settings);
     this.#recordings = recordings;
     onAbort(lease.givenUp, () => recordings.abort());
+    recordings.begin(this.#known);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#isRecording) await this.#time((recordings) => recordings.stopRecording());
+  }
+
+  async cleaning(): Promise<void> {
+    await this.#time(async (recordings) => this.#note(await recordings.collect()));
+  }
+
+  async released(): Promise<void> {
+    const listed = this.#listed;
+    if (listed && this.#isRecording)
+      await this.#time(async (recordings) => this.#note(await recordings.finish(listed)));
   }
 
   get summary(): ReplaysResult {
@@ -75,6 +80,16 @@ export class Replays implements LeaseFeature {
   /** Lists the recordings of this lease so far, within `replaysTimeout`. Never rejects. */
   async soFar(): Promise<readonly Replay[]> {
     return this.#recordings?.soFar() ?? [];
+  }
+
+  get #isRecording(): boolean {
+    return this.#settings.replays === 'record';
+  }
+
+  /** A stage that was not reached has no time. */
+  async #time(work: (recordings: Recordings) => Promise<void>): Promise<void> {
+    const recordings = this.#recordings;
+    if (recordings) await this.#lease!.time(this.stage, () => work(recordings));
   }
 
   #note(listed: Listed): void {

@@ -2,10 +2,11 @@ import type { OpenConnection } from '../../connect/connect-session.js';
 import type { LeaseRequest } from '../../services/browser-service.js';
 import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
-import type { LeaseContext } from '../../lease/context.js';
+import type { CallContext, LeaseContext } from '../../lease/context.js';
 import { loadConnect } from '../../connect/load-connect.js';
 import type { StepOf } from '../../lease/events.js';
 import type { EndWork, LeaseFeature, OpenedPart, Work } from '../../lease/feature.js';
+import type { SharedFacts } from '../shared-facts.js';
 import type { StartPageSettings, StartPageSteps } from './options.js';
 
 type Context = LeaseContext<StepOf<StartPageSteps>>;
@@ -21,25 +22,20 @@ export class StartPage implements LeaseFeature {
 
   readonly #url: string | undefined;
   readonly #isForTasks: boolean;
-  readonly #isOpenedHere: boolean;
 
-  /** @param how Tasks open their own pages; the service must not open the URL. */
-  constructor(
-    { startUrl }: StartPageSettings,
-    how: { readonly isForTasks: boolean; readonly isOpenedHere: boolean },
-  ) {
+  /** @param isForTasks Tasks open their own pages. */
+  constructor({ startUrl }: StartPageSettings, isForTasks: boolean) {
     this.#url = startUrl;
-    this.#isForTasks = how.isForTasks;
-    this.#isOpenedHere = how.isOpenedHere;
+    this.#isForTasks = isForTasks;
   }
 
-  request(): Partial<LeaseRequest> {
-    return { startUrl: this.#isOpenedHere ? undefined : this.#url };
+  request(call: CallContext): Partial<LeaseRequest> {
+    return { startUrl: isOpenedHere(call) ? undefined : this.#url };
   }
 
   /** The service opens the URL in the browser's own context, also if the lease does not use that context. */
   leased(lease: LeaseContext): void {
-    if (this.#url !== undefined && this.#isOpenedByService(lease)) lease.onOwnContextUsed();
+    if (this.#url !== undefined && isOpenedByService(lease)) lease.onOwnContextUsed();
   }
 
   /** Each task begins at the URL. */
@@ -51,13 +47,9 @@ export class StartPage implements LeaseFeature {
   /** Opens the URL in the page of a connection, unless the service did. Without a connection, in the first page of the browser. */
   async opened(lease: Context, part: OpenedPart | undefined): Promise<void> {
     if (this.#isForTasks) return;
-    const isOpened = this.#isOpenedByService(lease);
+    const isOpened = isOpenedByService(lease);
     if (part) return this.openIn(lease, part, this.#url, isOpened);
     if (!isOpened) await attempt(lease, this.#url, (url) => openDirectly(lease, url));
-  }
-
-  #isOpenedByService({ pool }: Pick<LeaseContext, 'pool'>): boolean {
-    return !this.#isOpenedHere && requestFactsOf(pool.service).opensStartUrl;
   }
 
   /** @param onlyIfBlank A page that shows something stays as it is. */
@@ -74,6 +66,15 @@ export class StartPage implements LeaseFeature {
       await openUrl(handles, url, { timeout, onlyIfBlank });
     });
   }
+}
+
+/** What the service opens is not limited. */
+function isOpenedHere({ shared }: Pick<CallContext, 'shared'>): boolean {
+  return (shared as Partial<SharedFacts>).areHostsLimited === true;
+}
+
+function isOpenedByService(lease: Pick<LeaseContext, 'shared' | 'pool'>): boolean {
+  return !isOpenedHere(lease) && requestFactsOf(lease.pool.service).opensStartUrl;
 }
 
 async function attempt(
