@@ -25,7 +25,7 @@ export interface LeaseFeature {
   /** Why the browser can't be left to another process. */
   readonly noDetach?: string | undefined;
   /** Facts about its option for the other features, which find them in `shared` of the call. */
-  readonly shares?: Readonly<Record<string, unknown>>;
+  readonly shares?: object;
 
   /** Before anything is sent. */
   prepare?(signal: AbortSignal): Promise<void>;
