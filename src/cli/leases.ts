@@ -141,7 +141,7 @@ function noteUnknownAges(listed: readonly ActiveLease[]): void {
   const count = listed.filter(({ age }) => age === undefined).length;
   if (count > 0)
     note(
-      `The age of ${count === 1 ? '1 lease is' : `${count} leases are`} unknown: end each with --release.`,
+      `${count === 1 ? 'The age of 1 lease is' : `The ages of ${count} leases are`} unknown: end each with --release.`,
     );
 }
 

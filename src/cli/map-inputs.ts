@@ -3,6 +3,7 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { readRecords } from '../jobs/checkpoint.js';
 import { excerpt } from '../shared/redact.js';
 import { CliError, EXIT } from './errors.js';
+import { note } from './terminal.js';
 
 export interface InputLines extends Disposable {
   /** The lines that are not blank, read on demand. */
@@ -29,6 +30,7 @@ export async function openInputs(
   const file = await open(path).catch((cause: unknown) => {
     throw new CliError(`The inputs can't be read: ${(cause as Error).message}.`, EXIT.usage, { cause });
   });
+  if (TABLE.test(path)) note(`${path} is a table: ${EACH_LINE}`);
   const stats = await file.stat();
   if (stats.isDirectory()) {
     await file.close();
@@ -42,6 +44,11 @@ export async function openInputs(
   });
   return inputsOf(file.createReadStream({ start: 0 }), signal, { total });
 }
+
+/** A table of a spreadsheet, whose separator may be a comma, a semicolon or a tab. */
+const TABLE = /\.(csv|tsv)$/i;
+const EACH_LINE =
+  'each of its lines is one input, with all columns and separators, also a first line with their names. The task gets the line as it is.';
 
 function inputsOf(
   stream: Readable,

@@ -90,7 +90,9 @@ With --out, a result is in the file before the next task of its browser begins. 
 job, the same command with --resume continues it: inputs that succeeded are skipped, inputs that
 failed run again, and the file has one result per input. The inputs must be the same; there may be
 more at the end. Inputs are read when they are needed, so stdin may be endless. They are in UTF-8,
-or in UTF-16 with a byte order mark; other text ends the command with exit code 2 and the line.
+or in UTF-16 with a byte order mark; other text ends the command with exit code 2 and the line. A
+line of a table (CSV) is one input with all its columns, also the line of their names: the script
+splits it, or the table is converted before, to a list with one input per line.
 
 With --format csv, the results are in <file>.jsonl while the job runs, for --resume. At its end,
 <file> is written: a row for each result in the order of the inputs, and a column for each path in

@@ -8,7 +8,7 @@ interface StoredOutcome {
   readonly status: OutcomeRecord['status'];
   /** Position of the line in the file, in bytes. */
   readonly start: number;
-  /** Whether an input of this job has this outcome. */
+  /** Whether an input of this job has this outcome, or a newer line replaces it. */
   isTaken: boolean;
 }
 
@@ -20,6 +20,8 @@ export class StoredOutcomes {
   readonly #retriesRejected: boolean;
   readonly #byIndex = new Map<number, StoredOutcome[]>();
   #byInput: Map<string, StoredOutcome[]> | undefined;
+  /** The failed outcomes without a newer line, by index and input. */
+  readonly #failed = new Map<string, StoredOutcome>();
   /** The failed outcomes of the inputs that run again, by the index of the input. */
   readonly #retried = new Map<number, StoredOutcome>();
 
@@ -30,12 +32,19 @@ export class StoredOutcomes {
   /** Adds the next line of the file. */
   add({ index, input, status }: OutcomeRecord, start: number): void {
     const key = JSON.stringify(input);
-    const others = this.#byIndex.get(index) ?? [];
+    const stored = { key, index, status, start, isTaken: false };
     // Only an input that failed is run again.
-    const old = others.findIndex((other) => other.key === key && other.status === 'rejected');
-    if (old !== -1) this.superseded.add(others.splice(old, 1)[0]!.start);
-    others.push({ key, index, status, start, isTaken: false });
-    this.#byIndex.set(index, others);
+    const place = `${index} ${key}`;
+    const old = this.#failed.get(place);
+    if (old) {
+      this.superseded.add(old.start);
+      old.isTaken = true;
+    }
+    if (status === 'rejected') this.#failed.set(place, stored);
+    else this.#failed.delete(place);
+    const others = this.#byIndex.get(index);
+    if (others) others.push(stored);
+    else this.#byIndex.set(index, [stored]);
   }
 
   /** Returns true if an input must not run. Each stored outcome belongs to one of several equal inputs. */

@@ -64,6 +64,15 @@ it.each(ENCODED)('a list in %s is read, as a file and from stdin', async (_encod
   expect(await readStdin(bytes)).toEqual(LINES);
 });
 
+it('a table is read line by line, whatever its separator, and a message says so', async () => {
+  const path = join(folder, 'shops.CSV');
+  await writeFile(path, 'url;name\r\nhttps://a.test/;"A; B"\r\n');
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  using inputs = await openInputs(path, SIGNAL, () => {});
+  expect(await collect(inputs.lines)).toEqual(['url;name', 'https://a.test/;"A; B"']);
+  expect(write.mock.calls.join('')).toContain('shops.CSV is a table: each of its lines is one input');
+});
+
 it('a line is read in linear time, also if each of its characters has a byte like a line feed', async () => {
   const path = join(folder, 'list.txt');
   await writeFile(path, utf16(`\uFEFF${'\u0A41'.repeat(300_000)}\nb`));

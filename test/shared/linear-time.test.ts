@@ -2,6 +2,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { oneLine, formatNote, formatTable } from '../../src/cli/terminal.js';
 import { ConsoleLog } from '../../src/features/artifacts/console-log.js';
 import { recordReason } from '../../src/jobs/outcome.js';
+import { StoredOutcomes } from '../../src/jobs/stored-outcomes.js';
 import { serviceError } from '../../src/net/response.js';
 import { sealSession } from '../../src/pool/session.js';
 import { withoutSecrets } from '../../src/shared/errors.js';
@@ -101,25 +102,38 @@ const PATHS: Readonly<Record<string, (text: string) => unknown>> = {
 };
 
 it.each(Object.keys(PATHS))('takes twice the time for twice the text: %s', { timeout: 60_000 }, (path) => {
-  const read = PATHS[path]!;
   for (const [what, textOf] of Object.entries(TEXTS)) {
     const [half, whole] = [textOf(SIZE), textOf(2 * SIZE)];
-    let [shortest, shortestOfHalf, limit] = [timeOf(() => read(whole)), Infinity, 2.6 * TOO_SHORT];
-    for (let run = 0; run < 20 && shortest >= limit; run++) {
-      shortestOfHalf = Math.min(
-        shortestOfHalf,
-        timeOf(() => read(half)),
-      );
-      shortest = Math.min(
-        shortest,
-        timeOf(() => read(whole)),
-      );
-      limit = 2.6 * Math.max(shortestOfHalf, TOO_SHORT);
-    }
-    const facts = `${what}: ${shortestOfHalf} ms, twice the text: ${shortest} ms`;
-    expect(shortest, facts).toBeLessThan(limit);
+    expectTwice(
+      what,
+      () => PATHS[path]!(half),
+      () => PATHS[path]!(whole),
+    );
   }
 });
+
+it('takes twice the time for twice the lines of a checkpoint, also if all have one index', () => {
+  const add = (lines: number) => {
+    const stored = new StoredOutcomes({ retriesRejected: true });
+    for (let start = 0; start < lines; start++)
+      stored.add({ status: 'rejected', index: 0, input: start } as never, start);
+  };
+  expectTwice(
+    'lines',
+    () => add(SIZE),
+    () => add(2 * SIZE),
+  );
+});
+
+function expectTwice(what: string, half: () => unknown, whole: () => unknown): void {
+  let [shortest, shortestOfHalf, limit] = [timeOf(whole), Infinity, 2.6 * TOO_SHORT];
+  for (let run = 0; run < 20 && shortest >= limit; run++) {
+    shortestOfHalf = Math.min(shortestOfHalf, timeOf(half));
+    shortest = Math.min(shortest, timeOf(whole));
+    limit = 2.6 * Math.max(shortestOfHalf, TOO_SHORT);
+  }
+  expect(shortest, `${what}: ${shortestOfHalf} ms, twice: ${shortest} ms`).toBeLessThan(limit);
+}
 
 it('cuts a text for a message before it redacts: a megabyte costs less than parsing it', () => {
   const prose = repeated('The page at https://shop.test/?item=7 says "out of stock", and ')(MEGABYTE);
