@@ -55,7 +55,7 @@ interface Folders {
   readonly isShared: boolean;
 }
 
-export interface PlanOfDownloads {
+interface PlanOfDownloads {
   readonly socket: Pick<Socket, 'detached'>;
   readonly filter: MessageFilter;
   readonly openCdp: OpenCdp;
@@ -105,6 +105,11 @@ export class DownloadWatch {
       for (const download of this.#downloads.values())
         this.#fail(download, new Error('the connection to the browser was closed'));
     });
+  }
+
+  /** Whether somebody receives the files, with the option `downloads`. */
+  get hasListener(): boolean {
+    return this.#plan.listener !== undefined;
   }
 
   /**

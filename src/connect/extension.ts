@@ -47,14 +47,10 @@ export interface ConnectExtension {
 
 /** The extensions of one connection. */
 export class Extensions {
-  readonly #all: readonly ConnectExtension[];
+  #all: readonly ConnectExtension[] = [];
 
-  static async create(additions: readonly ConnectAddition[], opening: Opening): Promise<Extensions> {
-    return new Extensions(await Promise.all(additions.flatMap(({ extend }) => extend?.(opening) ?? [])));
-  }
-
-  private constructor(all: readonly ConnectExtension[]) {
-    this.#all = all;
+  async create(additions: readonly ConnectAddition[], opening: Opening): Promise<void> {
+    this.#all = await Promise.all(additions.flatMap(({ extend }) => extend?.(opening) ?? []));
   }
 
   get ownContext(): string | undefined {

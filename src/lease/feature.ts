@@ -1,4 +1,4 @@
-import type { OpenConnection } from '../connect/connect-session.js';
+import type { OpenConnection } from '../connect/open-browser.js';
 import type { ConnectAddition } from '../connect/extension.js';
 import type { LeaseRequest } from '../services/browser-service.js';
 import type { CallContext, LeaseContext } from './context.js';

@@ -1,4 +1,4 @@
-import type { OpenConnection } from '../connect/connect-session.js';
+import type { OpenConnection } from '../connect/open-browser.js';
 import { inTime } from '../connect/in-time.js';
 import { loadConnect } from '../connect/load-connect.js';
 import type { HeldSession } from '../pool/held-sessions.js';

@@ -1,4 +1,4 @@
-import type { OpenConnection } from '../connect/connect-session.js';
+import type { OpenConnection } from '../connect/open-browser.js';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import { loadConnect } from '../connect/load-connect.js';
 import type { ConnectAddition } from '../connect/extension.js';

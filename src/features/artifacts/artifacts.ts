@@ -1,6 +1,6 @@
 import { prepareFolder } from '../files.js';
 import { ArtifactFolder } from './artifact-files.js';
-import type { OpenConnection } from '../../connect/connect-session.js';
+import type { OpenConnection } from '../../connect/open-browser.js';
 import type { Observation } from '../../connect/connector.js';
 import { inTime } from '../../connect/in-time.js';
 import type { LeaseContext } from '../../lease/context.js';

@@ -1,5 +1,5 @@
 import { placeFile, prepareFolder } from '../files.js';
-import type { OpenConnection } from '../../connect/connect-session.js';
+import type { OpenConnection } from '../../connect/open-browser.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from '../../connect/downloads.js';
 import type { ConnectAddition } from '../../connect/extension.js';
 import { inTime } from '../../connect/in-time.js';

@@ -1,4 +1,4 @@
-import type { OpenConnection } from '../../connect/connect-session.js';
+import type { OpenConnection } from '../../connect/open-browser.js';
 import type { LeaseRequest } from '../../services/browser-service.js';
 import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';

@@ -1,0 +1,265 @@
+import type { SpareConnection } from '../net/spare-connection.js';
+import type { Grant } from '../services/browser-service.js';
+import { raceAbort } from '../shared/abort.js';
+import { ConnectError } from '../shared/lease-errors.js';
+import type { Trust } from '../shared/network.js';
+import { isLoopback } from '../shared/urls.js';
+import { CdpClient } from './cdp-client.js';
+import { cleanBrowser } from './clean-browser.js';
+import { BidiWatch, cleanOverBidi, hasCdp } from './clean-over-bidi.js';
+import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
+import { DownloadWatch } from './downloads.js';
+import { Extensions, type ConnectAddition } from './extension.js';
+import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
+import { MessageFilter, type MessageRules } from './message-filter.js';
+import { PageStarts } from './page-starts.js';
+import type { SessionSocket } from './session-socket.js';
+import { Socket, type CdpSocket, type OpenCdp, type OpenClient, type SocketEnd } from './socket.js';
+import { createTemporaryFolder } from './temporary-folder.js';
+import { headersTo, trustedUrl } from './trusted-url.js';
+
+export interface ConnectPlan {
+  /** The options of the lease. */
+  readonly settings: {
+    readonly protocol: Protocol;
+    readonly context: ContextChoice;
+    readonly contextOptions?: object | undefined;
+    readonly connectOptions: object;
+    readonly connectTimeout: number;
+  };
+  /** Decides which WebSocket URLs are allowed. */
+  readonly trust: Trust;
+  /** A connection that may be open already. */
+  readonly spare: SpareConnection;
+  /** URL of the page for the callback. */
+  readonly pageUrl: string | undefined;
+  readonly signal: AbortSignal;
+  /** Called with the URLs of unresponsive pages that were closed. */
+  readonly onPagesClosed: (urls: string[]) => void;
+  /** Called with the name of an event of the browser that can't be read, and was dropped. */
+  readonly onMisfit?: (name: string) => void;
+  /** Called when a page of the browser's own context is opened or navigated. */
+  readonly onOwnContextUsed: () => void;
+  /** Returns whether a fresh context may take the place of the browser's own one. */
+  readonly replaceOwnContext: () => boolean;
+  /** What the features of the lease add. */
+  readonly additions: readonly ConnectAddition[];
+}
+
+/** A connection with the socket that carries it. */
+export interface OpenConnection<Handles> extends Connection<Handles> {
+  /** Resolves when the socket has ended, with the first reason. */
+  readonly ended: Promise<SocketEnd>;
+  /** Closes the socket immediately: no further command reaches the browser. */
+  cut(): void;
+  /**
+   * Takes the browser from the library, and removes everything that the lease left there.
+   *
+   * @throws If something may be left.
+   */
+  clean(how: { isOwnContextUsed: boolean }): Promise<void>;
+  /** The downloads of the browser. Undefined over WebDriver BiDi without a CDP URL. */
+  readonly downloads: DownloadWatch | undefined;
+  /** The socket that carries it. */
+  readonly socket: Pick<Socket, 'pendingCalls'>;
+}
+
+/** A browser to which a socket is open: what runs there beside the library, and how the browser is left. */
+export class OpenBrowser {
+  readonly #grant: Grant;
+  readonly #plan: ConnectPlan;
+  readonly #socket: Socket;
+  readonly #filter: MessageFilter;
+  readonly #rules: readonly MessageRules[];
+  readonly #watch: BidiWatch;
+  readonly #extensions = new Extensions();
+  readonly #hasOnlyBidi: boolean;
+  #downloads: DownloadWatch | undefined;
+
+  constructor(grant: Grant, plan: ConnectPlan, socket: Socket) {
+    const isCdp = plan.settings.protocol === 'cdp';
+    this.#grant = grant;
+    this.#plan = plan;
+    this.#socket = socket;
+    this.#filter = filterOf(socket, plan.onMisfit);
+    this.#rules = plan.additions.flatMap((one) => one.rules ?? []);
+    this.#watch = new BidiWatch(plan.onOwnContextUsed);
+    this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
+    // Also without a feature that reads it: see its table.
+    this.#filter.add(isCdp ? { events: { 'Runtime.bindingCalled': () => {} } } : this.#watch.rules);
+    this.#filter.add(...this.#rules);
+    void socket.ended.then(() => this.#extensions.cut());
+  }
+
+  /** Creates what runs beside the library. @param sharesFiles The library may name files of this machine. */
+  async extend(sharesFiles: boolean, signal: AbortSignal): Promise<void> {
+    const { additions, settings } = this.#plan;
+    const shared = { filter: this.#filter, openCdp: this.#openCdp };
+    await this.#extensions.create(additions, {
+      ...shared,
+      starts: new PageStarts(),
+      connectOptions: settings.connectOptions,
+      onLost: () => this.#socket.cut('dropped'),
+      signal,
+    });
+    if (!sharesFiles || this.#grant.cdpUrl === undefined) return;
+    const listener = additions.find(({ downloads }) => downloads)?.downloads;
+    const [socket, isElsewhere] = [this.#socket, this.#isElsewhere];
+    this.#downloads = new DownloadWatch({ ...shared, socket, listener, isElsewhere });
+  }
+
+  /** Lets the library connect. */
+  async connect<Handles>(
+    connector: Connector<Handles>,
+    signal: AbortSignal,
+  ): Promise<OpenConnection<Handles>> {
+    const [socket, extensions, downloads] = [this.#socket, this.#extensions, this.#downloads];
+    /** Saves the files instead of the library. */
+    const saving = downloads?.hasListener && !connector.savesDownloads ? downloads : undefined;
+    saving?.prepare((await createTemporaryFolder(socket)).path);
+    const useBrowser = (browser: object) => extensions.useBrowser(connector.library, browser);
+    const [connection] = await Promise.all([
+      connector.connect({ ...this.#request, useBrowser }),
+      extensions.open(signal),
+    ]);
+    await saving?.saveAll(extensions.ownContext);
+    return {
+      ...connection,
+      socket,
+      ended: socket.ended,
+      downloads,
+      explain: (error) => {
+        connection.explain?.(error);
+        for (const one of this.#plan.additions) one.explain?.(error, { isElsewhere: this.#isElsewhere });
+      },
+      cut: () => this.cut(),
+      // No response to a request of the lease may arrive while the browser is cleaned.
+      cleanup: async () => void (await Promise.all([connection.cleanup(), extensions.stop()])),
+      clean: (how) => this.#clean(how),
+      ...(this.#hasOnlyBidi && { disconnect: () => this.#endSession().then(() => connection.disconnect()) }),
+    };
+  }
+
+  cut(): void {
+    this.#extensions.cut();
+    this.#socket.cut('closed-by-us');
+  }
+
+  get #request(): ConnectRequest {
+    const { settings, pageUrl, onOwnContextUsed, replaceOwnContext } = this.#plan;
+    const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
+    const [socket, openClient] = [this.#socket, this.#openClient];
+    return {
+      socket,
+      protocol,
+      context,
+      contextOptions,
+      connectOptions,
+      timeout,
+      pageUrl,
+      endReason:
+        `The lease of session ${this.#grant.id} has ended: its callback returned, or it was released. ` +
+        'Await each call, or use leaseBrowser for work that outlives a callback.',
+      onOwnContextUsed,
+      replacesOwnContext: async () =>
+        this.#hasOnlyBidi && !(await hasCdp(this.#filter.cdp)) && replaceOwnContext(),
+      endpoint: () => openSingleEndpoint(socket),
+      openClient,
+      sharedEndpoint: async () => {
+        const shared = await openSharedEndpoint(openClient);
+        void socket.detached.then(() => shared[Symbol.asyncDispose]());
+        return shared.url;
+      },
+    };
+  }
+
+  /** @param rules Of the messages of its client. */
+  async #openFurther(
+    protocol: Protocol,
+    signal: AbortSignal,
+    rules: readonly MessageRules[] = [],
+  ): Promise<Socket | SessionSocket> {
+    const { trust, settings } = this.#plan;
+    // A second WebSocket would be another lease.
+    const hasOneSocket = this.#grant.endsWithConnection === true && settings.protocol === 'cdp';
+    if (hasOneSocket && protocol === 'cdp') return raceAbort(this.#filter.openSession(), signal);
+    return openSocket(this.#grant, { protocol, trust, signal, rules });
+  }
+
+  readonly #openCdp: OpenCdp = (signal) => this.#openFurther('cdp', signal);
+
+  readonly #openClient: OpenClient = async (signal, protocol = this.#plan.settings.protocol) => {
+    const isLimited = this.#rules.some(({ isLimit }) => isLimit);
+    if (isLimited && protocol === 'bidi') throw new ConnectError(NO_LIMIT, { sessionId: this.#grant.id });
+    const client = await this.#openFurther(protocol, signal, this.#rules);
+    // What limits the clients ends with the connection.
+    if (isLimited) void this.#socket.ended.then(() => client.cut('closed-by-us'));
+    return client;
+  };
+
+  async #clean(how: { isOwnContextUsed: boolean }): Promise<void> {
+    const { protocol, connectTimeout } = this.#plan.settings;
+    const socket = this.#socket;
+    if (protocol === 'cdp') return cleanBrowser(socket.takeOver(), how);
+    if (this.#hasOnlyBidi) return cleanOverBidi(socket.takeOver(), { ...how, watch: this.#watch });
+    return cleanOverCdp(await this.#openCdp(AbortSignal.timeout(connectTimeout)), socket.ended, how);
+  }
+
+  /** A browser without CDP, such as Firefox, has one session at a time, which outlasts its connection. Never rejects. */
+  async #endSession(): Promise<void> {
+    if (this.#watch.hasBegunSession)
+      await new CdpClient(this.#socket.takeOver()).send('session.end').catch(() => {});
+  }
+
+  /** The address of a browser on another machine can also be one of this machine, for example that of a tunnel. */
+  get #isElsewhere(): boolean {
+    const { cdpUrl, bidiUrl } = this.#grant;
+    return [cdpUrl, bidiUrl].some((url) => url !== undefined && !isLoopback(new URL(url).hostname));
+  }
+}
+
+const NO_LIMIT = 'The lease limits its clients, which is not possible over WebDriver BiDi.';
+
+/** Cleans a browser with a socket of its own, until `over` resolves: afterwards the browser may belong to another lease. */
+export async function cleanOverCdp(
+  socket: CdpSocket,
+  over: Promise<unknown>,
+  how: { isOwnContextUsed: boolean },
+): Promise<void> {
+  const cut = () => socket.cut('closed-by-us');
+  void over.then(cut);
+  try {
+    await cleanBrowser(socket.takeOver(), how);
+  } finally {
+    cut();
+  }
+}
+
+/** Opens a WebSocket to the session, if its URL may be trusted. */
+export async function openSocket(
+  grant: Grant,
+  how: {
+    protocol: Protocol;
+    trust: Trust;
+    signal: AbortSignal;
+    spare?: SpareConnection;
+    /** Of the messages of its client. */
+    rules?: readonly MessageRules[];
+  },
+): Promise<Socket> {
+  const { protocol, trust, signal, spare, rules = [] } = how;
+  const url = await trustedUrl(grant, protocol, trust, signal);
+  const headers = headersTo(url, grant, trust);
+  const { network, keepAlive: after } = trust;
+  const keepAlive = after === undefined ? undefined : { after, protocol };
+  const socket = await Socket.open(url, signal, { network, spare, headers, keepAlive });
+  if (rules.length > 0) filterOf(socket).add(...rules);
+  return socket;
+}
+
+/** The filter of a connection. */
+function filterOf(socket: Socket, onMisfit?: (name: string) => void): MessageFilter {
+  const filter = new MessageFilter(socket, onMisfit);
+  socket.tap = filter;
+  return filter;
+}
