@@ -296,7 +296,8 @@ describe('a lock that another job has left', () => {
     await lockWith(holder);
     const waited = await waitForLock(bench);
     expect(waited).toBeGreaterThan(seconds * 1000 - 300);
-    expect(waited).toBeLessThan(seconds * 1000 + 2000);
+    // The clock of the test goes on while files are read.
+    expect(waited).toBeLessThan(seconds * 2000);
     expect(await lines()).toEqual(['fulfilled 0 a']);
   });
 
