@@ -55,7 +55,7 @@ const servers = await Promise.all(Object.entries(SERVERS).map(([name, script]) =
 const results = servers.map(({ url }) => run(names, url, 2));
 const differing = compare(results);
 // On a busy machine, a test may fail by chance.
-const repeated = [...new Set(differing.map((title) => title.split('.spec.ts', 1)[0]!))];
+const repeated = [...new Set(differing.map(fileOf))];
 if (repeated.length > 0)
   for (const [at, { url }] of servers.entries()) Object.assign(results[at]!, run(repeated, url, 1));
 for (const { child } of servers) child.kill();
@@ -66,11 +66,20 @@ function compare([plain = {}, leased = {}]: readonly Results[]): string[] {
   return Object.keys({ ...plain, ...leased }).filter((title) => plain[title] !== leased[title]);
 }
 
+/** Returns the name of the spec file, as it is passed. */
+function fileOf(title: string): string {
+  return title.split('.spec.ts', 1)[0]!;
+}
+
 function report([plain, leased]: readonly [Results, Results]): void {
   const differences = compare([plain, leased]);
   const equal: Record<string, number> = {};
+  const byFile: Record<string, Record<string, number>> = {};
   for (const [title, status] of Object.entries(plain))
-    if (leased[title] === status) equal[status] = (equal[status] ?? 0) + 1;
+    if (leased[title] === status)
+      for (const counts of [equal, (byFile[fileOf(title)] ??= {})])
+        counts[status] = (counts[status] ?? 0) + 1;
+  for (const [file, counts] of Object.entries(byFile)) console.log(`${file}: ${JSON.stringify(counts)}`);
   const ran = Object.values(leased).filter((status) => status !== 'skipped').length;
   console.log(`${ran} tests, ${differences.length} differences. Equal: ${JSON.stringify(equal)}`);
   for (const title of differences)
