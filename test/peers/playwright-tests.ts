@@ -21,6 +21,7 @@ export default {
   timeout: 30_000,
   reporter: [['json', { outputFile: 'report.json' }]],
   snapshotPathTemplate: '{testDir}/{testFileDir}/{testFileName}-snapshots/{arg}-chromium{ext}',
+  grepInvert: /browsertype-connect.spec.ts launchServer/,
   projects: [{ name: 'own', use: { mode: 'default', browserName: 'chromium', headless: true } }],
 };`;
 
@@ -104,9 +105,22 @@ function prepare(from: string, other: string | undefined): string {
     env,
     stdio: 'inherit',
   });
+  const servers = join(to, 'tests/config/remoteServer.ts');
+  writeFileSync(servers, withOwnServer(readFileSync(servers, 'utf8')));
   symlinkSync(join(to, 'node_modules/playwright-core/lib'), join(to, 'packages/playwright-core/lib'));
   writeFileSync(join(to, 'own.config.ts'), CONFIG);
   return to;
+}
+
+/** The tests of `connect` start servers of Playwright. Of the two kinds, the second becomes the server that is compared. */
+function withOwnServer(source: string): string {
+  const url = 'process.env.PW_TEST_CONNECT_WS_ENDPOINT';
+  return source
+    .replace(
+      /(class RunServer[^]*?async start\(.*\) \{\n)/,
+      `$1    if (${url}) return void (this._wsEndpoint = ${url});\n`,
+    )
+    .replace(/(class RunServer[^]*?this\._process)(\.kill)/, '$1?$2');
 }
 
 /** Starts a server in the folder of the tests, whose playwright-core is the server side. */
