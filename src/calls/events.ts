@@ -1,5 +1,6 @@
 import type { FeatureSteps } from '../features/options.js';
-import type { EventFacts, LeaseSteps, StepOf } from '../lease/events.js';
+import type { EventFacts, LeaseSteps } from '../lease/events.js';
+import type { StepOf } from '../shared/telemetry.js';
 import type { PoolEvent } from '../pool/events.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { FailedRun, RunSummary } from './run.js';

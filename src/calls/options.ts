@@ -20,13 +20,11 @@ import {
 } from '../features/options.js';
 import {
   acquisitionChecks,
-  attemptChecks,
   callbackChecks,
   connectionChecks,
   endChecks,
   reconnectChecks,
   type AcquisitionOptions,
-  type AttemptOptions,
   type CallbackOptions,
   type ConnectionOptions,
   type EndOptions,
@@ -75,8 +73,7 @@ export interface LeaseOptions<
     LeaseAcquireOptions,
     LeaseConnectOptions<Library>,
     FeatureLeaseOptions,
-    LeaseReleaseOptions<Session>,
-    AttemptOptions {}
+    LeaseReleaseOptions<Session> {}
 
 /** Options of `withPooledBrowser`. */
 export interface RunOptions<
@@ -106,7 +103,7 @@ export interface AttachOptions<
 export interface ProxyOptions<Session extends object = BrowserSession>
   extends
     LeaseAcquireOptions,
-    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts'>,
+    Pick<LeaseOptions, 'connectTimeout'>,
     FeatureProxyOptions,
     Omit<LeaseReleaseOptions<Session>, 'signal'> {
   /**
@@ -159,7 +156,6 @@ const leaseConnectChecks = checksOf<LeaseConnectOptions>()({
 
 export const leaseChecks = checksOf<LeaseOptions<LibraryTypes, never>>()({
   ...leaseAcquireChecks,
-  ...attemptChecks,
   ...leaseConnectChecks,
   ...featureChecks.lease,
   ...leaseReleaseChecks,
@@ -187,7 +183,6 @@ const { signal: _signal, ...unsignalledChecks } = leaseReleaseChecks;
 export const proxyChecks = checksOf<ProxyOptions<never>>()({
   ...leaseAcquireChecks,
   ...unsignalledChecks,
-  ...attemptChecks,
   ...featureChecks.proxy,
   connectTimeout: connectionChecks.connectTimeout,
   port: optional(wholeNumber(0, 65_535), 0),

@@ -24,10 +24,10 @@ export interface ProxyPlan {
   readonly endpoints: readonly ProxyEndpoint[];
 }
 
-interface BrowserPlan {
-  /** The name in the path of its clients. */
+/** The first client of a browser. */
+interface FirstClient {
+  /** The name in its path. */
   readonly name: string | undefined;
-  /** Of the first client. */
   readonly protocol: Protocol;
   /** URL that the first page shows. */
   readonly notice: string | undefined;
@@ -83,7 +83,7 @@ export class ProxiedBrowser {
   #keeping: NodeJS.Timeout | undefined;
   #onEnded = () => {};
 
-  constructor(plan: ProxyPlan, { name, protocol, notice }: BrowserPlan) {
+  constructor(plan: ProxyPlan, { name, protocol, notice }: FirstClient) {
     this.#plan = plan;
     this.name = name;
     this.#isKept = plan.settings.share || name !== undefined;

@@ -11,11 +11,10 @@ import type { AnySocket } from '../connect/socket.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
-import { patternOf, readHosts } from '../shared/hosts.js';
 import { AcquireTimeoutError } from '../shared/lease-errors.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { AllSettings, ProxySettings } from './options.js';
-import { NO_BIDI } from '../features/allowed-hosts/options.js';
+import { NO_BIDI, reachableUrls } from '../features/options.js';
 import { createLoopbackServer, isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { IDLE, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
@@ -81,7 +80,7 @@ export class ProxyServer implements AsyncDisposable {
   /** Keys whose clients were disconnected because they were idle. */
   readonly #idle = new Set<string>();
   readonly #waiting = new Set<WaitingClient>();
-  /** The URLs of the options `allowedHosts` and `exposeNetwork`. */
+  /** The URLs that a client may reach. Undefined: all. */
   readonly #allowed: RegExp | undefined;
   #connected = 0;
   #closed: Promise<void> | undefined;
@@ -98,9 +97,7 @@ export class ProxyServer implements AsyncDisposable {
 
   private constructor(plan: ProxyPlan) {
     this.#plan = plan;
-    const { allowedHosts, exposeNetwork } = plan.settings;
-    const hosts = [allowedHosts, exposeNetwork].filter((list) => list !== undefined);
-    this.#allowed = allowedHosts === undefined ? undefined : patternOf(readHosts(hosts.join(',')));
+    this.#allowed = reachableUrls(plan.settings);
     this.#prefix = plan.settings.secret ? `/${globalThis.crypto.randomUUID()}` : '';
   }
 
@@ -219,7 +216,7 @@ export class ProxyServer implements AsyncDisposable {
       const place = this.#placeOf(request);
       if (place.name !== undefined) named = { name: place.name };
       if (place.json !== undefined) throw new Refusal(404, NO_PATH);
-      if (place.protocol === 'bidi' && settings.allowedHosts !== undefined) throw new Refusal(400, NO_BIDI);
+      if (place.protocol === 'bidi' && this.#allowed) throw new Refusal(400, NO_BIDI);
       // Before a browser is leased.
       if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
       if (place.endpoint) this.#expectServed(place.endpoint, request);

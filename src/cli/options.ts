@@ -108,13 +108,17 @@ export function addLeaseOptions(command: Command): Command {
         'reuse',
       ]),
     )
-    .addOption(
-      choice('--replays <choice>', 'links of the recordings of this lease, on stderr; record: make one', [
-        'list',
-        'record',
-        'off',
-      ]),
-    );
+    .addOption(replaysOption('links of the recordings of this lease, on stderr; record: make one'));
+}
+
+export function replaysOption(description: string): Option {
+  return choice('--replays <choice>', description, ['list', 'record', 'off']);
+}
+
+/** Of the commands whose browsers are cleaned. */
+export function releaseOption(when: string): Option {
+  const description = `${when}; auto: reuse a browser that is healthy and cleaned up`;
+  return choice('--release <choice>', description, ['auto', 'reuse', 'destroy']);
 }
 
 export function exposeOption(): Option {

@@ -16,9 +16,9 @@ import {
   addAcquireOptions,
   addPoolArgument,
   allowOption,
-  choice,
   exposeOption,
   leaseSettings,
+  releaseOption,
   seconds,
   time,
   wholeNumberArgument,
@@ -41,13 +41,7 @@ export function define(command: Command, { signal }: Interruption): void {
         .default(60_000, '60'),
     )
     .option('--idle-timeout <time>', 'disconnect a client without a command for this time: 30s, 5m', time)
-    .addOption(
-      choice('--release <choice>', 'after a client; auto: reuse a browser that is healthy and cleaned up', [
-        'auto',
-        'reuse',
-        'destroy',
-      ]),
-    )
+    .addOption(releaseOption('after a client'))
     .addOption(exposeOption())
     .addOption(allowOption())
     .option('--record', 'record each lease, and print the link of the recording')
@@ -146,7 +140,7 @@ async function saveVideos(
       const ending = /^video\/(\w+)/.exec(type ?? '')?.[1] ?? 'mp4';
       // An id from outside is no path, and names no file that exists.
       const name = `${id.replaceAll(/[^\w-]/g, '_')}.${ending}`;
-      return [(await placeFile(path, folder, { name, isShared: false })).path];
+      return [(await placeFile(path, folder, { name, mustStay: false })).path];
     } catch (error) {
       await rm(path, { force: true });
       print(`The recording ${id} was not saved: ${oneLine((error as Error).message)}`);

@@ -15,6 +15,8 @@ import {
   choice,
   exposeOption,
   leaseSettings,
+  releaseOption,
+  replaysOption,
   time,
   wholeNumberArgument,
   type LeaseCommandOptions,
@@ -60,20 +62,8 @@ export function addTaskOptions(command: Command): Command {
       choice('--library <name>', 'library of the page that the task gets', ['playwright', 'puppeteer']),
     )
     .addOption(choice('--protocol <name>', 'protocol of the library; bidi: Puppeteer only', ['cdp', 'bidi']))
-    .addOption(
-      choice('--release <choice>', 'at the end; auto: reuse a browser that is healthy and cleaned up', [
-        'auto',
-        'reuse',
-        'destroy',
-      ]),
-    )
-    .addOption(
-      choice('--replays <choice>', 'links of the recordings, on stderr; record: record each lease', [
-        'list',
-        'record',
-        'off',
-      ]),
-    )
+    .addOption(releaseOption('at the end'))
+    .addOption(replaysOption('links of the recordings, on stderr; record: record each lease'))
     .addOption(exposeOption())
     .addOption(allowOption())
     .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')

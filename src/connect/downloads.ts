@@ -41,9 +41,9 @@ export interface DownloadListener {
   /**
    * The file is on this machine.
    *
-   * @param isShared Somebody else also uses the file: it must stay at its path.
+   * @param mustStay Somebody else also uses the file: it must stay at its path.
    */
-  arrived(download: BrowserDownload, path: string, isShared: boolean): Promise<void>;
+  arrived(download: BrowserDownload, path: string, mustStay: boolean): Promise<void>;
   failed(download: BrowserDownload, error: Error): void;
 }
 
@@ -52,7 +52,7 @@ interface Folders {
   readonly there: string;
   readonly here: string;
   /** Whether an automation library expects the files here. */
-  readonly isShared: boolean;
+  readonly mustStay: boolean;
 }
 
 interface PlanOfDownloads {
@@ -206,11 +206,11 @@ export class DownloadWatch {
   }
 
   /** A folder of temporary files may have a name here that another machine does not have. */
-  #addFolder(here: string, isShared: boolean): string {
+  #addFolder(here: string, mustStay: boolean): string {
     const known = this.#folders.find((folder) => folder.here === here);
     if (known) return known.there;
     const there = this.#plan.isElsewhere && !here.startsWith('/tmp/') ? `/tmp/${basename(here)}` : here;
-    this.#folders.push({ there, here, isShared });
+    this.#folders.push({ there, here, mustStay });
     return there;
   }
 
@@ -324,7 +324,7 @@ export class DownloadWatch {
     try {
       const file = await this.#fetch(download, filePath);
       isHere = true;
-      if (file) await listener?.arrived(download, file.path, file.isShared);
+      if (file) await listener?.arrived(download, file.path, file.mustStay);
     } catch (error) {
       listener?.failed(download, error as Error);
     }
@@ -337,7 +337,7 @@ export class DownloadWatch {
   async #fetch(
     download: BrowserDownload,
     filePath: string | undefined,
-  ): Promise<{ path: string; isShared: boolean } | undefined> {
+  ): Promise<{ path: string; mustStay: boolean } | undefined> {
     const { guid } = download;
     const folders = this.#foldersOf(guid, filePath);
     const from = filePath ?? `${folders?.there}/${guid}`;
@@ -345,9 +345,9 @@ export class DownloadWatch {
     if (here === undefined) return undefined;
     // A path of the browser means nothing here: the folder is ours or the library's, and the name is a UUID.
     const path = join(here, guid);
-    const isShared = here === folders?.here && folders.isShared;
+    const mustStay = here === folders?.here && folders.mustStay;
     const found = await stat(path).catch(() => undefined);
-    if (found?.isFile()) return { path: this.#accept(found.size, path), isShared };
+    if (found?.isFile()) return { path: this.#accept(found.size, path), mustStay };
     try {
       await this.#files.copy(from, path, {
         check: (size) => this.#checkCopy(size, download),
@@ -356,7 +356,7 @@ export class DownloadWatch {
     } finally {
       if (folders) this.#empty(from);
     }
-    return { path, isShared };
+    return { path, mustStay };
   }
 
   /**

@@ -41,13 +41,13 @@ const DEVICE = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
  * Moves or copies a file into a folder, under a name from outside as far as it is safe. Never replaces another file, also of
  * another process.
  *
- * @param isShared The file must also stay where it is.
+ * @param mustStay The file must also stay where it is.
  * @returns The new path, and the size in bytes.
  */
 export async function placeFile(
   from: string,
   folder: string,
-  { name, isShared }: { name: string; isShared: boolean },
+  { name, mustStay }: { name: string; mustStay: boolean },
 ): Promise<{ path: string; size: number }> {
   await mkdir(folder, { recursive: true });
   const { stem, ending } = safeFileName(name);
@@ -55,7 +55,7 @@ export async function placeFile(
     const path = join(resolve(folder), `${stem}${suffix}${ending}`);
     try {
       // Not a link: whoever shares the file could change it.
-      if (isShared) await copyFile(from, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+      if (mustStay) await copyFile(from, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
       else await link(from, path).catch(() => copyFile(from, path, constants.COPYFILE_EXCL));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue;
@@ -63,7 +63,7 @@ export async function placeFile(
       throw error;
     }
     await chmod(path, PRIVATE);
-    if (!isShared) await rm(from, { force: true });
+    if (!mustStay) await rm(from, { force: true });
     return { path, size: (await stat(path)).size };
   }
 }

@@ -2,6 +2,7 @@ import type { CheckingConnector } from '../connect/connector.js';
 import { ownerChecks, type OwnerOptions } from '../pool/pool-options.js';
 import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
+import { patternOf, readHosts } from '../shared/hosts.js';
 import { checksOf, readOption, type Checked, type Checks } from '../shared/options.js';
 import * as allowedHosts from './allowed-hosts/options.js';
 import * as artifacts from './artifacts/options.js';
@@ -78,6 +79,17 @@ export function verifyFeatures(
   replays.verifyReplays(settings);
   artifacts.verifyArtifacts(settings, connector);
   return allowedHosts.verifyAllowedHosts(settings);
+}
+
+export { NO_BIDI } from './allowed-hosts/options.js';
+
+/** The URLs that a client may reach. Undefined: all. */
+export function reachableUrls({
+  allowedHosts: allowed,
+  exposeNetwork: exposed,
+}: Pick<FeatureSettings, 'allowedHosts' | 'exposeNetwork'>): RegExp | undefined {
+  if (allowed === undefined) return undefined;
+  return patternOf(readHosts(exposed === undefined ? allowed : `${allowed},${exposed}`));
 }
 
 /** The variables of options. */

@@ -10,7 +10,7 @@ export interface InputSource<Input> {
   /** Number of inputs, if it is known. */
   readonly size?: number | undefined;
   /** Whether other jobs pull from the same source. They may have all browsers of a pool. */
-  readonly isShared?: boolean;
+  readonly hasOtherJobs?: boolean;
   /** Resolves with the next input, or with `undefined` after the last one. */
   pull(): Promise<PulledInput<Input> | undefined>;
   /** Called when the tasks are finished or stopped and no more inputs are pulled. A rejection is the error of the job. */

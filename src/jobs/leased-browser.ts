@@ -12,8 +12,8 @@ import type { TaskContext } from './task-context.js';
 import type { AttemptPlace, Task } from './task.js';
 import type { TaskQueue } from './task-queue.js';
 
-/** What the browsers of a job do. */
-export interface BrowserPlan<Handles, Input, Value, Session extends object> {
+/** The tasks that the browsers of a job run. */
+export interface TaskPlan<Handles, Input, Value, Session extends object> {
   readonly fn: TaskCallback<Handles, Input, Value, Session>;
   readonly settings: MapSettings;
   /** Throws what the caller's function throws. */
@@ -46,7 +46,7 @@ type Collecting = Awaited<ReturnType<PooledLease<object>['beginWork']>>;
  * task is left.
  */
 export class LeasedBrowser<Handles, Input, Value, Session extends object> {
-  readonly #plan: BrowserPlan<Handles, Input, Value, Session>;
+  readonly #plan: TaskPlan<Handles, Input, Value, Session>;
   readonly #lease: PooledLease<Handles, Session>;
   /** Aborts the lease. */
   readonly #abort: LinkedAbort;
@@ -58,7 +58,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   #fault: Error | undefined;
 
   constructor(
-    plan: BrowserPlan<Handles, Input, Value, Session>,
+    plan: TaskPlan<Handles, Input, Value, Session>,
     lease: PooledLease<Handles, Session>,
     abort: LinkedAbort,
   ) {
@@ -174,7 +174,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
       kind: 'task',
       handles: handles as object,
       scope,
-      isShared: pagesPerLease > 1,
+      isAmongOthers: pagesPerLease > 1,
     });
   }
 

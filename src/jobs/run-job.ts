@@ -57,7 +57,7 @@ export class Job<Handles, Input, Value, Session extends object> {
       pool,
       connector,
       browser: { fn, settings, contextOf: taskContexts(settings), tasks: this.#queue },
-      isShared: plan.source.isShared ?? false,
+      hasOtherJobs: plan.source.hasOtherJobs ?? false,
       progress,
       signal,
       fail: this.#fail,

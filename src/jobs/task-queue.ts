@@ -219,7 +219,7 @@ export class TaskQueue<Input, Value, Session extends object> {
   /** Tasks that wait for their host take no room from others. */
   get #hasRoom(): boolean {
     const held = this.#waiting.length - this.#hosts.startable;
-    const mostHeld = this.#source.isShared ? MOST_HELD_SHARED : MOST_HELD;
+    const mostHeld = this.#source.hasOtherJobs ? MOST_HELD_SHARED : MOST_HELD;
     return this.#unfinished + this.#undelivered < this.#room + held && held < mostHeld;
   }
 

@@ -6,7 +6,7 @@ import type { BrowserPool } from '../pool/browser-pool.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { backoff, clock, delay } from '../shared/clock.js';
 import { AcquireTimeoutError, BrowserLostError, ConnectError } from '../shared/lease-errors.js';
-import { LeasedBrowser, type BrowserEnd, type BrowserPlan } from './leased-browser.js';
+import { LeasedBrowser, type BrowserEnd, type TaskPlan } from './leased-browser.js';
 import { nameOfLease } from './options.js';
 import type { Progress } from './progress.js';
 import { NOT_NEEDED, type Reservation } from './task-queue.js';
@@ -15,9 +15,9 @@ import { NOT_NEEDED, type Reservation } from './task-queue.js';
 interface WorkersPlan<Handles, Input, Value, Session extends object> {
   readonly pool: BrowserPool<Session>;
   readonly connector: Connector<Handles>;
-  readonly browser: BrowserPlan<Handles, Input, Value, Session>;
+  readonly browser: TaskPlan<Handles, Input, Value, Session>;
   /** Whether other jobs use the same inputs. They may have all browsers of a pool. */
-  readonly isShared: boolean;
+  readonly hasOtherJobs: boolean;
   readonly progress: Progress;
   /** Aborts when the job ends at once. */
   readonly signal: AbortSignal;
@@ -122,7 +122,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
     if (!isTransient(error)) return true;
     if (this.#open > 0) return false;
     if (!(error instanceof AcquireTimeoutError)) return failures >= MAX_FAILURES;
-    if (this.#plan.isShared) return false;
+    if (this.#plan.hasOtherJobs) return false;
     // In a pool smaller than the concurrency, other workers had the browsers while this worker waited.
     return clock.now() - this.#lastOpen >= this.#plan.browser.settings.acquireTimeout;
   }

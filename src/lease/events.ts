@@ -1,6 +1,7 @@
 import type { PoolEvent } from '../pool/events.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { BrowserLostError, LossReason } from '../shared/lease-errors.js';
+import type { StepOf } from '../shared/telemetry.js';
 import type { FailedLease } from './summary.js';
 
 /** The events of a lease and their facts, by `type`, in their usual order. `Summary` is the result with the parts of the features. */
@@ -41,9 +42,6 @@ export interface LeaseSteps<Session extends object = BrowserSession, Summary = F
   /** The call is over; `error` is what it throws. With `awaitRelease: false` the event of the release follows. */
   ended: { status: 'ok' | 'failed'; summary: Summary; error?: unknown };
 }
-
-/** The union of events whose facts an interface has by `type`. */
-export type StepOf<Steps> = { [Type in keyof Steps]: { type: Type } & Steps[Type] }[keyof Steps];
 
 /** An event of the heart, without the fields that all events share. */
 export type LeaseStep<Session extends object = object> = StepOf<LeaseSteps<Session>> | PoolEvent;

@@ -79,7 +79,7 @@ export interface WorkPart {
   /** Which pages belong to it: all, those of its context, or its page with its pop-ups. */
   readonly scope: 'browser' | 'context' | 'page';
   /** Other tasks run in the browser at the same time. */
-  readonly isShared?: boolean;
+  readonly isAmongOthers?: boolean;
 }
 
 /** A part of a lease, for the features. */

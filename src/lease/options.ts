@@ -87,6 +87,12 @@ export interface AcquisitionOptions {
   pollTimeout?: number | false | undefined;
   /** Backoff between acquire requests that fail or are answered too early. */
   retry?: RetryOptions | undefined;
+  /**
+   * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and another
+   * one leased.
+   * @default 2
+   */
+  connectAttempts?: number | undefined;
 }
 
 export const acquisitionChecks = checksOf<AcquisitionOptions>()({
@@ -96,22 +102,11 @@ export const acquisitionChecks = checksOf<AcquisitionOptions>()({
   unreachableTimeout: optional(milliseconds(), 30_000),
   pollTimeout: optional(anyOf('a number of milliseconds above 0, or false', milliseconds(), off()), 25_000),
   retry: optional(group(retry), {}),
+  connectAttempts: optional(wholeNumber(1), 2),
 });
 
 /** The options that are fields of each acquire request. */
 export const requestedBy = ({ name, tags }: AcquisitionOptions) => ({ name, tags });
-
-/** How many browsers a call may lease. */
-export interface AttemptOptions {
-  /**
-   * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and another
-   * one leased.
-   * @default 2
-   */
-  connectAttempts?: number | undefined;
-}
-
-export const attemptChecks = checksOf<AttemptOptions>()({ connectAttempts: optional(wholeNumber(1), 2) });
 
 /** The option `release`. */
 export type ReleaseOption<Session extends object> =
@@ -239,7 +234,6 @@ export const reconnectChecks = checksOf<ReconnectOptions>()({
 export interface CallSettings
   extends
     Checked<typeof acquisitionChecks>,
-    Checked<typeof attemptChecks>,
     Checked<typeof connectionChecks>,
     Checked<typeof callbackChecks>,
     Checked<typeof reconnectChecks>,

@@ -5,6 +5,9 @@ function diagnostics() {
   return process.getBuiltinModule('node:diagnostics_channel');
 }
 
+/** The union of events whose facts an interface has by `type`. */
+export type StepOf<Steps> = { [Type in keyof Steps]: { type: Type } & Steps[Type] }[keyof Steps];
+
 /** Publishes an event on the diagnostics channel `pooled-browser:event`. */
 export function publish(event: object): void {
   const channel = diagnostics().channel('pooled-browser:event');

@@ -24,18 +24,18 @@ it.each([
   const folder = await mkdtemp(join(tmpdir(), 'files-'));
   const from = join(folder, 'from');
   await writeFile(from, 'content', { mode: 0o644 });
-  const { path, size } = await placeFile(from, join(folder, 'new'), { name, isShared: false });
+  const { path, size } = await placeFile(from, join(folder, 'new'), { name, mustStay: false });
   expect([dirname(path), basename(path), size]).toEqual([join(folder, 'new'), expected, 7]);
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   await expect(stat(from)).rejects.toThrow('ENOENT');
 });
 
-it.each([true, false])('never replaces another file (isShared: %s)', async (isShared) => {
+it.each([true, false])('never replaces another file (mustStay: %s)', async (mustStay) => {
   const folder = await mkdtemp(join(tmpdir(), 'files-'));
   const place = async (content: string) => {
     const from = join(folder, `from-${content}`);
     await writeFile(from, content);
-    return placeFile(from, folder, { name: 'a.txt', isShared });
+    return placeFile(from, folder, { name: 'a.txt', mustStay });
   };
   const placed = await Promise.all(['one', 'two', 'three'].map(place));
   const contents = await Promise.all(placed.map(({ path }) => readFile(path, 'utf8')));

@@ -4,7 +4,7 @@ import type { OpenConnection } from '../../connect/open-browser.js';
 import type { Observation } from '../../connect/connector.js';
 import { inTime } from '../../connect/in-time.js';
 import type { LeaseContext } from '../../lease/context.js';
-import type { StepOf } from '../../lease/events.js';
+import type { StepOf } from '../../shared/telemetry.js';
 import type { LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';

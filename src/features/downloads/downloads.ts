@@ -4,7 +4,7 @@ import type { BrowserDownload, DownloadListener, DownloadPage } from '../../conn
 import type { ConnectAddition } from '../../connect/extension.js';
 import { inTime } from '../../connect/in-time.js';
 import type { LeaseContext } from '../../lease/context.js';
-import type { StepOf } from '../../lease/events.js';
+import type { StepOf } from '../../shared/telemetry.js';
 import type { LeaseEnding, LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
@@ -83,10 +83,10 @@ export class Downloads implements LeaseFeature {
   }
 
   /** Where several tasks run in a browser at the same time, each download is the task's of its page. */
-  async begin({ kind, lease, connection, handles, scope, isShared }: Work) {
+  async begin({ kind, lease, connection, handles, scope, isAmongOthers }: Work) {
     const arriving = this.#arriving;
     if (!arriving || kind === 'run') return undefined;
-    const pageId = isShared
+    const pageId = isAmongOthers
       ? await raceAbort(connection.pageId?.(handles) ?? Promise.resolve(undefined), lease.signal)
       : undefined;
     const owns = (page: DownloadPage | undefined) => {
@@ -95,7 +95,7 @@ export class Downloads implements LeaseFeature {
       return page.contextId === connection.downloads?.pageOf(pageId).contextId;
     };
     return async (end: WorkEnd | undefined): Promise<DownloadsResult> => {
-      const how = { isCut: end?.isCut ?? !end, owns: isShared ? owns : undefined };
+      const how = { isCut: end?.isCut ?? !end, owns: isAmongOthers ? owns : undefined };
       return { downloads: await arriving.settle(connection, how) };
     };
   }
@@ -152,9 +152,9 @@ class ArrivingFiles implements DownloadListener {
     this.#lease.emit({ type: 'download-progress', ...this.#factsOf(download), stage, bytes, total });
   }
 
-  async arrived(download: BrowserDownload, from: string, isShared: boolean): Promise<void> {
+  async arrived(download: BrowserDownload, from: string, mustStay: boolean): Promise<void> {
     const { suggestedFilename } = download;
-    const placed = await placeFile(from, this.#options.folder, { name: suggestedFilename, isShared });
+    const placed = await placeFile(from, this.#options.folder, { name: suggestedFilename, mustStay });
     const { sessionId, url } = this.#factsOf(download);
     const file: Download = { ...placed, url, suggestedFilename };
     this.#files.push(file);

@@ -1,6 +1,6 @@
 import type { ConnectAddition } from '../../connect/extension.js';
 import type { LeaseContext } from '../../lease/context.js';
-import type { StepOf } from '../../lease/events.js';
+import type { StepOf } from '../../shared/telemetry.js';
 import type { LeaseFeature } from '../../lease/feature.js';
 import { BrowserClients } from './browser-clients.js';
 import { explainRefusal } from './explain-refusal.js';

@@ -1,5 +1,5 @@
 import type { LeaseContext } from '../../lease/context.js';
-import type { StepOf } from '../../lease/events.js';
+import type { StepOf } from '../../shared/telemetry.js';
 import { isTransientError } from '../../net/status.js';
 import { leasesAgain, type Replay } from '../../services/browser-service.js';
 import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';

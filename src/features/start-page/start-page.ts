@@ -4,7 +4,7 @@ import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import type { CallContext, LeaseContext } from '../../lease/context.js';
 import { loadConnect } from '../../connect/load-connect.js';
-import type { StepOf } from '../../lease/events.js';
+import type { StepOf } from '../../shared/telemetry.js';
 import type { EndWork, LeaseFeature, OpenedPart, Work } from '../../lease/feature.js';
 import type { SharedFacts } from '../shared-facts.js';
 import type { StartPageSettings, StartPageSteps } from './options.js';

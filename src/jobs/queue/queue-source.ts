@@ -22,7 +22,7 @@ const CLOSE_TIMEOUT = 5000;
  * worker fetches them and finds those of dead workers; it runs no task itself.
  */
 export class QueueSource<Input> implements InputSource<Input> {
-  readonly isShared = true;
+  readonly hasOtherJobs = true;
 
   readonly #Job: typeof Job;
   readonly #redis: RedisLink;
