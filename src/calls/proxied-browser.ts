@@ -2,6 +2,7 @@ import type { Protocol } from '../connect/connector.js';
 import { relay, type RelayHandles } from '../connect/relay.js';
 import { openInFirstPage } from '../connect/session-socket.js';
 import type { AnySocket, Socket } from '../connect/socket.js';
+import { verifyGrant } from '../connect/verify-connection.js';
 import { createFeatures, type PooledLease } from '../features/features.js';
 import { openLease } from '../lease/open-lease.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
@@ -134,10 +135,12 @@ export class ProxiedBrowser {
   }
 
   async #openApart(
-    { context: { sessionId }, handles }: Connected,
+    { context: { sessionId, grant }, handles }: Connected,
     { signal, protocol }: HowToServe,
   ): Promise<AnySocket> {
     const { settings } = this.#plan;
+    // The browser was leased for another client.
+    verifyGrant(grant, { protocol, connector: relay(settings.secret) });
     const limit = new LinkedAbort(signal, settings.connectTimeout);
     try {
       return await handles.openClient(limit.signal, protocol);

@@ -366,10 +366,18 @@ function readProtocol(): unknown {
   }
 }
 
+/** For a client whose protocol the browser does not have. */
+const ADDRESSES =
+  'Here, the path that ends with /session is the address of WebDriver BiDi; all others are of CDP, which Playwright needs, too.';
+
 function refusalOf(error: unknown): { status: number; message: string } {
   if (error instanceof Refusal) return error;
   if (error instanceof AcquireTimeoutError || error instanceof PoolClosedError)
     return { status: 503, message: error.message };
+  if (error instanceof InvalidOptionError) {
+    const advice = error.option === 'protocol' ? ` ${ADDRESSES}` : '';
+    return { status: 501, message: error.message + advice };
+  }
   if (isPooledBrowserError(error)) return { status: 502, message: error.message };
   return { status: 500, message: 'Internal error.' };
 }

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { InvalidOptionError } from '../shared/errors.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import type { RunOptions } from '../calls/options.js';
 import type { Run } from '../calls/run.js';
@@ -274,7 +275,12 @@ async function checkConnection({ name, library, calculate }: Connection, on: Cas
   const { acquireTimeout, signal } = on;
   // A second attempt would hide the fault of the first.
   const limits = { ...LIMITS, acquireTimeout, pollTimeout: POLL_TIMEOUT, connectAttempts: 1 };
-  const run = await calculate(pool, { ...limits, replays: 'off', signal });
+  const run = await calculate(pool, { ...limits, replays: 'off', signal }).catch((error: unknown) => {
+    // Not each browser has each protocol.
+    if (error instanceof InvalidOptionError && error.option === 'protocol') return error;
+    throw error;
+  });
+  if (run instanceof Error) return skipped(run.message);
   const { acquire, connect, callback, release } = run.timings;
   const detail =
     `acquire ${acquire} ms, connect ${connect} ms, ${SUM} = ${String(run.value)} in ${callback} ms, ` +

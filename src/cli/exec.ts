@@ -107,7 +107,7 @@ const SEPARATOR =
 
 const HELP = `
 The command gets these environment variables, which only its user and root can read:
-  BROWSER_POOL_CDP_WS_URL        WebSocket URL for the Chrome DevTools Protocol
+  BROWSER_POOL_CDP_WS_URL        WebSocket URL for the Chrome DevTools Protocol, if the browser has it
   BROWSER_POOL_WEBDRIVER_WS_URL  WebSocket URL for WebDriver BiDi, if the service has one
   BROWSER_POOL_SESSION_ID        id of the session
   BROWSER_POOL_LIVE_VIEW_URL     page that shows the browser, if it has a window
@@ -190,6 +190,9 @@ async function exec(
     const { grant } = lease;
     const { coreOf } = await import('../pool/pool-core.js');
     const { trust } = coreOf(pool).client;
+    const { verifyGrant } = await import('../connect/verify-connection.js');
+    const exposing = exposeNetwork === undefined ? undefined : '--expose-network';
+    verifyGrant(grant, { protocol: 'cdp', needsCdp: localEndpoint ? '--local-endpoint' : exposing });
     const variables = await variablesOf(grant, trust);
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
     const { headersTo } = await import('../connect/trusted-url.js');

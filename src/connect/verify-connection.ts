@@ -1,5 +1,5 @@
-import type { BrowserService } from '../services/browser-service.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import type { BrowserService, Grant } from '../services/browser-service.js';
+import { InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import type { CheckingConnector, Protocol } from './connector.js';
 
 /**
@@ -23,30 +23,53 @@ export function verifyConnection(
   if (typeof contextOptions !== 'function') connector.checkContext(contextOptions, protocol);
 }
 
+/** How a call, or a client of a proxy, connects. */
+export interface HowToConnect {
+  readonly protocol: Protocol;
+  readonly connector?: CheckingConnector | undefined;
+  /** The option that needs CDP. */
+  readonly needsCdp?: string | undefined;
+}
+
 /**
  * Refuses, before a lease, what the browsers of a pool are known not to have.
  *
- * @param needsCdp The option that needs CDP.
  * @throws InvalidOptionError
  */
-export function verifyProtocol(
+export function verifyPool(
   pool: string,
   { protocols }: Pick<BrowserService, 'protocols'>,
-  { protocol, connector, needsCdp }: HowToConnect,
+  how: HowToConnect,
 ): void {
-  if (!protocols) return;
-  const only = `The browsers of pool ${pool} have only the protocol ${protocols.join(', ')}`;
+  if (protocols) verifyProtocols(`The browsers of pool ${pool} have`, protocols, how, { pool });
+}
+
+/**
+ * Refuses what a leased browser does not have. A browser without any URL is one that can't be reached.
+ *
+ * @throws InvalidOptionError
+ */
+export function verifyGrant(
+  { id, cdpUrl, bidiUrl }: Pick<Grant, 'id' | 'cdpUrl' | 'bidiUrl'>,
+  how: HowToConnect,
+): void {
+  const protocols = [cdpUrl !== undefined && 'cdp', bidiUrl !== undefined && 'bidi'] as const;
+  const given = protocols.filter((one) => one !== false);
+  if (given.length > 0) verifyProtocols(`The browser of session ${id} has`, given, how, { sessionId: id });
+}
+
+function verifyProtocols(
+  whose: string,
+  protocols: readonly Protocol[],
+  { protocol, connector, needsCdp }: HowToConnect,
+  facts: ErrorFacts,
+): void {
+  const only = `${whose} only the protocol ${protocols.join(', ')}`;
   const [first] = protocols;
   if (connector && !protocols.includes(protocol)) {
     const advice = connector.refusal(first!) ?? `Use protocol '${first}'.`;
-    throw new InvalidOptionError('protocol', `${only}. ${advice}`);
+    throw new InvalidOptionError('protocol', `${only}. ${advice}`, facts);
   }
   if (needsCdp !== undefined && !protocols.includes('cdp'))
-    throw new InvalidOptionError(needsCdp, `${only}, and ${needsCdp} needs cdp. Remove the option.`);
-}
-
-interface HowToConnect {
-  readonly protocol: Protocol;
-  readonly connector: CheckingConnector | undefined;
-  readonly needsCdp: string | undefined;
+    throw new InvalidOptionError(needsCdp, `${only}, and ${needsCdp} needs cdp. Remove the option.`, facts);
 }

@@ -301,10 +301,3 @@ export function expectLasting({ grant, pool }: Pick<LeaseContext, 'grant' | 'poo
       "If the service can keep sessions alive, pass reconnect: 'eager', or the option of the service.",
   );
 }
-
-/** Throws if a browser lacks the CDP URL that an option needs. */
-export function expectCdpUrl({ grant, sessionId }: LeaseContext, needsCdp: string | undefined): void {
-  if (needsCdp === undefined || grant.cdpUrl !== undefined) return;
-  const message = `The option ${needsCdp} needs the CDP URL of the session, which it does not have.`;
-  throw new ConnectError(message, { sessionId });
-}

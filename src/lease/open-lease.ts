@@ -1,4 +1,4 @@
-import { verifyProtocol } from '../connect/verify-connection.js';
+import { verifyGrant, verifyPool, type HowToConnect } from '../connect/verify-connection.js';
 import { refusesUpgrade } from '../net/status.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { Acquisition, joinLease, type Acquired } from './acquire.js';
@@ -8,7 +8,7 @@ import type { LeaseStep } from './events.js';
 import type { FeatureSet } from './feature.js';
 import { HeldBrowser } from './held-browser.js';
 import { ConnectedLease, Lease } from './lease.js';
-import { expectCdpUrl, Link, prepareConnect } from './link.js';
+import { Link, prepareConnect } from './link.js';
 import type { ConnectedPlan, Handover, LeasePlan } from './plan.js';
 import type { FailedLease } from './summary.js';
 
@@ -54,6 +54,7 @@ export async function attachLease<Handles, Session extends object, Features exte
     browser = hold(call, joinLease(call.pools[0], handover));
     // The lease before it may have used the browser's own context.
     browser.context.onOwnContextUsed();
+    verifyGrant(browser.context.grant, howToConnect(call, plan.connector));
     const lease = new ConnectedLease(call, browser, await connect(call, browser, plan));
     endWithPool(call, lease);
     return lease;
@@ -78,13 +79,13 @@ async function acquire<Session extends object, Features extends FeatureSet, Open
   let acquisition: Acquisition<Session> | undefined;
   try {
     signal.throwIfAborted();
-    const how = { protocol: settings.protocol, connector, needsCdp: hooks.needsCdp };
-    for (const { idOrName, service } of pools) verifyProtocol(idOrName, service, how);
+    const how = howToConnect(call, connector);
+    for (const { idOrName, service } of pools) verifyPool(idOrName, service, how);
     await hooks.prepare();
     // Another program, or a new connection, uses the session after its first connection.
     acquisition = new Acquisition(call, { keepAlive: !connector || settings.reconnect !== false });
     if (connector) prepareConnect(pools[0], connector).catch(abort);
-    return await reachOne(call, acquisition, open, givenUp);
+    return await reachOne(call, acquisition, { how, open, givenUp });
   } catch (error) {
     call.finish(givenUp, { error });
     throw error;
@@ -93,12 +94,23 @@ async function acquire<Session extends object, Features extends FeatureSet, Open
   }
 }
 
+function howToConnect({ context, hooks }: Call, connector: HowToConnect['connector']): HowToConnect {
+  return { protocol: context.settings.protocol, connector, needsCdp: hooks.needsCdp };
+}
+
 /** Leases one browser after another, until one can be reached. */
 async function reachOne<Session extends object, Opened>(
   call: Call<Session>,
   acquisition: Acquisition<Session>,
-  open: (browser: HeldBrowser<Session>) => Promise<Opened>,
-  givenUp: Pick<FailedLease<Session>, 'session' | 'released'>,
+  {
+    how,
+    open,
+    givenUp,
+  }: {
+    how: HowToConnect;
+    open: (browser: HeldBrowser<Session>) => Promise<Opened>;
+    givenUp: Pick<FailedLease<Session>, 'session' | 'released'>;
+  },
 ): Promise<Opened> {
   const { emit, time, settings }: CallContext<LeaseStep<Session>> = call.context;
   for (let [attempt, failures] = [1, 0]; ; attempt++) {
@@ -106,7 +118,10 @@ async function reachOne<Session extends object, Opened>(
     const browser = await time('acquire', async () => hold(call, await acquisition.acquire()));
     const { session, sessionId } = browser.context;
     emit({ type: 'acquired', session, sessionId, attempt });
+    let isUntouched = true;
     try {
+      verifyGrant(browser.context.grant, how);
+      isUntouched = false;
       await browser.cleanFirst();
       const opened = await open(browser);
       browser.wasReached = true;
@@ -115,7 +130,8 @@ async function reachOne<Session extends object, Opened>(
     } catch (error) {
       browser.giveUp();
       const { endsWith } = browser;
-      const released = await browser.release(endsWith === 'nothing' ? 'leave' : 'destroy');
+      const choice = isUntouched ? 'reuse' : 'destroy';
+      const released = await browser.release(endsWith === 'nothing' ? 'leave' : choice);
       Object.assign(givenUp, { session, released });
       if (!(error instanceof ConnectError)) throw error;
       // Where the connection is the lease, none was leased.
@@ -142,7 +158,6 @@ async function connect<Handles, Session extends object, Features extends Feature
   { context }: HeldBrowser<Session>,
   { connector, addedNames = ['session', 'signal'] }: ConnectedPlan<Handles, Session, Features>,
 ): Promise<Link<Handles>> {
-  expectCdpUrl(context, hooks.needsCdp);
   return Link.open(context, { connector, additions: () => hooks.connect(context), addedNames });
 }
 

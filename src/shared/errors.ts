@@ -112,7 +112,10 @@ function placeOf(line: string): string | undefined {
   return FRAME.test(line) ? PLACE.exec(line.slice(line.lastIndexOf(' ') + 1))?.[1] : undefined;
 }
 
-/** An argument or option has a value that is not allowed. Thrown before any request is sent. */
+/**
+ * An argument or option has a value that is not allowed. Thrown before any request is sent, or when the leased browser turns out to
+ * lack what the option needs: it is released, and no other one leased.
+ */
 export class InvalidOptionError extends PooledBrowserError {
   override readonly name = 'InvalidOptionError' as const;
   override readonly code = 'ERR_INVALID_OPTION' as const;

@@ -1,9 +1,15 @@
-import { expect, it } from 'vitest';
-import { BrowserPool } from '../../src/index.js';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { BrowserPool, serveProxy, type ProxyOptions } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { webdriver, type WebDriverSession } from '../../src/services.js';
+import { runHere } from '../cli/support.js';
 import { rejection } from '../pool/support.js';
+import { FakeService, session } from '../support/fake-service.js';
 import { useSite } from '../support/site.js';
 
 let requests = 0;
@@ -48,4 +54,116 @@ it.each(POOLS)('refuses before a lease what Firefox of %s does not have', async 
     expect(error.message).toContain(text);
   }
   expect(requests).toBe(0);
+});
+
+describe('a browser whose session has only a bidiUrl', () => {
+  const ONLY_BIDI = 'The browser of session session-1 has only the protocol bidi';
+  const NEEDED = (option: string) => [option, `${ONLY_BIDI}, and ${option} needs cdp. Remove the option.`];
+  const OF_PLAYWRIGHT = ['protocol', `${ONLY_BIDI}. Playwright has no public API`];
+  const OF_PUPPETEER = ['protocol', `${ONLY_BIDI}. Use protocol 'bidi'.`];
+  const OF_CLIENT = ['501', 'the path that ends with /session is the address of WebDriver BiDi'];
+  const bidi = { protocol: 'bidi' } as const;
+  const none = () => expect.fail('called');
+
+  /** The refusal of a call: the option, and the text. */
+  const refusalOf = async (call: Promise<unknown>) => {
+    const { name, option, message } = (await rejection(call)) as Error & { option: string };
+    expect(name).toBe('InvalidOptionError');
+    return [option, message];
+  };
+  const firstOf = async (outcomes: AsyncIterable<unknown>) => {
+    for await (const outcome of outcomes) expect.fail(JSON.stringify(outcome));
+  };
+  /** The answer to a client of a proxy. */
+  const answerOf = async (pool: BrowserPool, path = '', options: ProxyOptions = {}) => {
+    await using proxy = await serveProxy(pool, options);
+    const client = new WebSocket(proxy.url.replace('http', 'ws') + path).on('error', () => {});
+    const [, response] = (await once(client, 'unexpected-response')) as [unknown, IncomingMessage];
+    return [`${response.statusCode}`, await text(response)];
+  };
+  const printed = async ({ options: { baseUrl, token } }: FakeService, ...args: string[]) => {
+    const { code, stdout, stderr } = await runHere(['exec', 'pool', ...args, '--', 'echo', 'ran'], {
+      baseUrl,
+      token,
+    });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    return [args[0], stderr];
+  };
+
+  it.each<
+    [entry: string, refuse: (pool: BrowserPool, service: FakeService) => Promise<unknown>, expected: unknown]
+  >([
+    [
+      'withPooledBrowser of Playwright',
+      (pool) => refusalOf(playwright.withPooledBrowser(pool, none)),
+      OF_PLAYWRIGHT,
+    ],
+    [
+      "context: 'new' of Playwright",
+      (pool) => refusalOf(playwright.withPooledBrowser(pool, none, { context: 'new' })),
+      OF_PLAYWRIGHT,
+    ],
+    ['leaseBrowser of Playwright', (pool) => refusalOf(playwright.leaseBrowser(pool)), OF_PLAYWRIGHT],
+    [
+      'mapPooledBrowsers of Playwright',
+      (pool) => refusalOf(firstOf(playwright.mapPooledBrowsers(pool, [1], none))),
+      OF_PLAYWRIGHT,
+    ],
+    [
+      'withPooledBrowser of Puppeteer',
+      (pool) => refusalOf(puppeteer.withPooledBrowser(pool, none)),
+      OF_PUPPETEER,
+    ],
+    ['leaseBrowser of Puppeteer', (pool) => refusalOf(puppeteer.leaseBrowser(pool)), OF_PUPPETEER],
+    [
+      'mapPooledBrowsers of Puppeteer',
+      (pool) => refusalOf(firstOf(puppeteer.mapPooledBrowsers(pool, [1], none))),
+      OF_PUPPETEER,
+    ],
+    [
+      'exposeNetwork',
+      (pool) => refusalOf(puppeteer.withPooledBrowser(pool, none, { ...bidi, exposeNetwork: '<loopback>' })),
+      NEEDED('exposeNetwork'),
+    ],
+    [
+      'downloads',
+      (pool) => refusalOf(puppeteer.leaseBrowser(pool, { ...bidi, downloads: { folder: 'files' } })),
+      NEEDED('downloads'),
+    ],
+    ['a client of a proxy', (pool) => answerOf(pool), OF_CLIENT],
+    ['a client of a named browser', (pool) => answerOf(pool, '/alice'), OF_CLIENT],
+    ['a client of a page', (pool) => answerOf(pool, '/devtools/page/any'), OF_CLIENT],
+    ['a Playwright client of a proxy', (pool) => answerOf(pool, '/playwright'), OF_CLIENT],
+    [
+      'a proxy with exposeNetwork',
+      (pool) => answerOf(pool, '/session', { exposeNetwork: '*' }),
+      ['501', 'exposeNetwork needs cdp'],
+    ],
+    [
+      'exec with an exposed host',
+      (_pool, service) => printed(service, '--expose-network', 'localhost:1'),
+      NEEDED('--expose-network'),
+    ],
+    [
+      'exec with a local address',
+      (_pool, service) => printed(service, '--local-endpoint'),
+      NEEDED('--local-endpoint'),
+    ],
+  ])(
+    'is released, no other one is leased, and the reason says what to do: %s',
+    async (entry, refuse, expected) => {
+      await using service = await FakeService.start();
+      service.script('acquire', { status: 200, json: session({ cdp_ws_url: '' }) });
+      await using pool = new BrowserPool('pool', service.options);
+      const [option, text] = (await refuse(pool, service)) as [string, string];
+      const [expectedOption, expectedText] = expected as [string, string];
+      expect(option).toBe(expectedOption);
+      expect(text).toContain(expectedText);
+      await pool.close();
+      expect(service.of('acquire')).toHaveLength(1);
+      // By default, exec destroys each browser.
+      const reuse = !entry.startsWith('exec');
+      expect(service.of('release').map(({ body }) => body)).toEqual([{ session_id: 'session-1', reuse }]);
+    },
+  );
 });
