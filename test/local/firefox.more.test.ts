@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { BrowserPool } from '../../src/index.js';
 import { startLocalPool } from '../../src/local.js';
@@ -8,7 +8,7 @@ import { rejection } from '../pool/support.js';
 import { describeWithFirefox } from '../support/firefox.js';
 import { processesOf } from '../support/processes.js';
 import { useSite } from '../support/site.js';
-import { ask, closed, startApi, titled, tryWebSocket, type Api } from './support.js';
+import { ask, closed, startApi, titled, tryWebSocket, until, type Api } from './support.js';
 
 const BIDI = { protocol: 'bidi' } as const;
 const NEW = { id: 1, method: 'session.new', params: { capabilities: {} } };
@@ -18,6 +18,13 @@ const site = useSite(({ headers }, response) => {
   response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'left=1' });
   response.end(headers.cookie ?? 'none');
 });
+
+/** The last process of a pool, and the folder of its profile. */
+function running(api: Api): { pid: number; profile: string } {
+  const { pid } = api.eventsOf('browser-started').at(-1)!;
+  const [, profile] = /--profile=([^\0]+)/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))!;
+  return { pid, profile: profile! };
+}
 
 it('refuses options of a local pool that Firefox does not have', async () => {
   const error = await rejection(startLocalPool({ browser: 'firefox', pools: [{ recordAll: true }] }));
@@ -65,9 +72,7 @@ describeWithFirefox('a local pool of Firefox', () => {
   });
 
   it.runIf(process.platform === 'linux')('keeps other programs of this machine out of its port', async () => {
-    await firefox();
-    const { pid } = api.eventsOf('browser-started')[0]!;
-    const [, profile] = /--profile=([^\0]+)/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))!;
+    const { profile } = running(await firefox());
     const { ws_port } = JSON.parse(readFileSync(`${profile}/WebDriverBiDiServer.json`, 'utf8')) as {
       ws_port: number;
     };
@@ -132,6 +137,27 @@ describeWithFirefox('a local pool of Firefox', () => {
     const kept = ['left=1', 'reused'];
     expect(runs).toEqual([['none', 'reused'], ['none', 'reused'], kept, ['left=1', 'destroyed']]);
   });
+
+  it.runIf(process.platform === 'linux').each([true, false])(
+    'is replaced after SIGKILL, with no process and no profile left (leased: %s)',
+    async (isLeased) => {
+      const { pool } = await firefox();
+      await until('the browser is idle', () => pool.stats().idle === 1);
+      const session = isLeased ? await api.lease() : undefined;
+      const socket = session && (await tryWebSocket(session.webdriver_ws_url)).socket;
+      if (socket) expect(await ask(socket, NEW)).toMatchObject({ type: 'success' });
+      const { pid, profile } = running(api);
+      const { destroyed } = pool.stats();
+      expect(processesOf(profile).length).toBeGreaterThan(2);
+      process.kill(pid, 'SIGKILL');
+      await until('the browser is destroyed', () => pool.stats().destroyed === destroyed + 1);
+      if (socket) await closed(socket);
+      if (session) expect(await api.release(session)).toBe(404);
+      await until('its profile is removed', () => !existsSync(profile));
+      expect(processesOf(profile)).toEqual([]);
+      await until('another browser is idle', () => pool.stats().idle === 1);
+    },
+  );
 
   it("serves baseUrl: 'local', and ends with this process", async () => {
     const options = { baseUrl: 'local', local: { browser: 'firefox', size: 1 } } as const;

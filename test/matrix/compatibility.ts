@@ -1,42 +1,58 @@
 import { arch, platform } from 'node:os';
 import { format, resolveConfig } from 'prettier';
 
-/** What one combination showed. */
-export interface Result {
-  /** From 1. */
-  readonly number: number;
+/** A combination: a browser, a package manager, a runtime, and of some libraries the oldest, the newest or the version before. */
+export interface Wanted extends Readonly<Record<string, string | undefined>> {
+  readonly browser: 'chromium' | 'firefox';
   readonly installer: string;
-  /** Name and version. */
+  readonly runtime: string;
+}
+
+/** What one combination showed, and with what it was run. */
+export interface Result {
+  readonly wanted: Wanted;
+  /** Such as `2026-11-27`. */
+  readonly date: string;
+  /** Name and version, as of the runtime. */
+  readonly browser: string;
   readonly runtime: string;
   /** The version of each library. */
   readonly libraries: Readonly<Record<string, string>>;
   /** `passed` or `failed` for each part that ran. */
   readonly ran: Readonly<Record<string, string>>;
-  /** What failed. */
-  readonly faults: readonly string[];
-  readonly seconds: number;
+  /** Missing in results from before this field. */
+  readonly seconds?: number;
+}
+
+interface Row {
+  readonly wanted: Wanted;
+  /** Undefined if it was not run. */
+  readonly result: Result | undefined;
 }
 
 const NOT_RUN = 'not run';
 
 /** The document of what was run, as Markdown. */
-export async function compatibility(results: readonly Result[], planned: number): Promise<string> {
+export async function compatibility(rows: readonly Row[]): Promise<string> {
+  const all = rows.flatMap(({ result }) => result ?? []);
+  const of = (browser: Wanted['browser']) => all.filter(({ wanted }) => wanted.browser === browser);
+  const planned = (browser: Wanted['browser']) =>
+    rows.filter(({ wanted }) => wanted.browser === browser).length;
+  const [results, firefox] = [of('chromium'), of('firefox')];
   // Node first.
-  const runtimes = [...new Set(results.map(({ runtime }) => runtime))].toSorted(
+  const runtimes = [...new Set(all.map(({ runtime }) => runtime))].toSorted(
     (a, b) => Number(b.startsWith('Node')) - Number(a.startsWith('Node')) || byVersion(a, b),
   );
-  const ofRuntime = (runtime: string) => results.filter((result) => result.runtime === runtime);
   const libraries = Object.keys(results[0]!.libraries);
-  const seconds = results.reduce((sum, result) => sum + result.seconds, 0);
   const text = `# Compatibility
 
 \`npm run matrix\` writes this page. It installs the packed package as a user does, with each package manager, beside the
 oldest supported version, the newest version and the release before of each library, and runs programs, fixtures and types
 there. In the last table, each value of a column meets each value of every other column. Bun and Deno can not read packages of
-Plug'n'Play, and Vitest 5 needs Node 22: this leaves ${planned} combinations, of which ${results.length === planned ? 'all' : results.length} were run.
+Plug'n'Play, and Vitest 5 needs Node 22: this leaves ${planned('chromium')} combinations, of which ${shareText(results.length, planned('chromium'))} run. They take about
+80 minutes. Firefox has ${planned('firefox')} combinations more, of which ${shareText(firefox.length, planned('firefox'))} run.
 
-Run on ${new Date().toISOString().slice(0, 10)} on ${platform()} ${arch()}; the combinations took ${Math.round(seconds / 60)} minutes in all. macOS and
-Windows: ${NOT_RUN}.
+The last table has the date and the versions of each run, on ${platform()} ${arch()}. macOS and Windows: ${NOT_RUN}.
 
 ## Runtimes, drivers and protocols
 
@@ -50,6 +66,7 @@ ${table(
     'Playwright, CDP',
     'Puppeteer, CDP',
     'Puppeteer, BiDi',
+    'Firefox: Puppeteer, BiDi',
     'queue (BullMQ)',
     'ends and commands',
     'features',
@@ -57,16 +74,23 @@ ${table(
     'Playwright Test',
   ],
   runtimes.map((runtime) => {
-    const own = ofRuntime(runtime);
-    const parts = ['leases', 'leases', 'leases', 'queue', 'ends', 'features', 'Vitest', 'Playwright Test'];
-    return [runtime, platform(), ...parts.map((part) => shareOf(own, part))];
+    const own = (some: readonly Result[]) => some.filter((result) => result.runtime === runtime);
+    const shares = (...parts: string[]) => parts.map((part) => shareOf(own(results), part));
+    return [
+      runtime,
+      platform(),
+      ...shares('leases', 'leases', 'leases'),
+      shareOf(own(firefox), 'leases'),
+      ...shares('queue', 'ends', 'features', 'Vitest', 'Playwright Test'),
+    ];
   }),
 )}
 
 "Ends and commands": SIGTERM, SIGINT, SIGKILL with \`releaseOnCrash\`, \`process.exit\`, an uncaught exception and rejection, the
-browsers of this machine in a program that ends by itself, \`exec\`, \`map\` that is killed and resumed, \`proxy\`, and the service
-\`cdp\`. Features: \`exposeNetwork\`, downloads, artifacts and recordings. Both run once for each runtime and each
-package manager. Vitest and Playwright Test start Node: they were not run on Bun and Deno. Playwright has no BiDi.
+browsers of this machine in a program that ends by itself, \`exec\`, \`map\` that is killed and resumed, \`proxy\` for clients of CDP,
+BiDi and Playwright's own protocol, the service \`cdp\`, \`serve\`, \`acquire\` and \`doctor\`. Features: \`exposeNetwork\`, downloads, artifacts and recordings. Both run once for each runtime and each
+package manager. Vitest and Playwright Test start Node: they were not run on Bun and Deno. Playwright has no BiDi, and can not drive
+an installed Firefox.
 
 ## Package managers
 
@@ -82,8 +106,8 @@ ${table(
     'Vitest',
     'Playwright Test',
   ],
-  [...new Set(results.map(({ installer }) => installer))].map((installer) => {
-    const own = results.filter((result) => result.installer === installer);
+  [...new Set(results.map(({ wanted }) => wanted.installer))].map((installer) => {
+    const own = results.filter(({ wanted }) => wanted.installer === installer);
     const parts = ['install', 'leases', 'queue', 'types', 'ends', 'features', 'Vitest', 'Playwright Test'];
     return [installer, ...parts.map((part) => shareOf(own, part))];
   }),
@@ -92,13 +116,22 @@ ${table(
 ## Versions of libraries
 
 ${table(
-  ['library', 'version', 'leases', 'queue', 'types', 'Vitest', 'Playwright Test'],
+  ['library', 'version', 'leases', 'leases in Firefox', 'queue', 'types', 'Vitest', 'Playwright Test'],
   libraries.flatMap((library) =>
-    [...new Set(results.map((result) => result.libraries[library]!))].toSorted(byVersion).map((version) => {
-      const own = results.filter((result) => result.libraries[library] === version);
-      const parts = ['leases', 'queue', 'types', 'Vitest', 'Playwright Test'];
-      return [library, version, ...parts.map((part) => shareOf(own, part))];
-    }),
+    [...new Set(all.flatMap((result) => result.libraries[library] ?? []))]
+      .toSorted(byVersion)
+      .map((version) => {
+        const own = (some: readonly Result[]) =>
+          some.filter((result) => result.libraries[library] === version);
+        const parts = ['queue', 'types', 'Vitest', 'Playwright Test'];
+        return [
+          library,
+          version,
+          shareOf(own(results), 'leases'),
+          library === 'puppeteer-core' ? shareOf(own(firefox), 'leases') : '',
+          ...parts.map((part) => shareOf(own(results), part)),
+        ];
+      }),
   ),
 )}
 
@@ -107,17 +140,27 @@ ${table(
 ## All combinations
 
 ${table(
-  ['', 'package manager', 'runtime', ...libraries, 'passed', 'failed'],
-  results.map(({ number, installer, runtime, libraries: versions, ran }) => {
+  ['', 'run on', 'browser', 'package manager', 'runtime', ...libraries, 'passed', 'failed'],
+  rows.map(({ wanted, result }, index) => {
+    const first = [`${index + 1}`, result?.date ?? NOT_RUN];
+    if (!result)
+      return [
+        ...first,
+        ...['browser', 'installer', 'runtime', ...libraries].map((name) => wanted[name] ?? ''),
+        '',
+        '',
+      ];
+    const { browser, runtime, libraries: versions, ran } = result;
     const named = (status: string) =>
       Object.keys(ran)
         .filter((part) => ran[part] === status)
         .join(', ');
     return [
-      `${number}`,
-      installer,
+      ...first,
+      browser,
+      wanted.installer,
       runtime,
-      ...libraries.map((name) => versions[name]!),
+      ...libraries.map((name) => versions[name] ?? ''),
       named('passed'),
       named('failed'),
     ];
@@ -126,6 +169,10 @@ ${table(
 `;
   const options = await resolveConfig('examples/compatibility.md');
   return format(text, { ...options, parser: 'markdown' });
+}
+
+function shareText(ran: number, planned: number): string {
+  return ran === planned ? 'all were' : `${ran} were`;
 }
 
 function shareOf(results: readonly Result[], part: string): string {

@@ -1,26 +1,27 @@
 /**
  * `npm run matrix`: installs the packed package as a user does, with each package manager, beside the oldest, the newest and the
  * release before of each library, runs the programs of `project/` there on each runtime, and writes examples/compatibility.md.
- * Each value of a factor meets each value of every other factor in one combination.
+ * Each value of a factor meets each value of every other factor in one combination. Firefox has combinations of its own.
  *
  * `npm run matrix -- small` runs two combinations on this Node, with Bun and Deno, and writes nothing.
- * `npm run matrix -- 1,4-7` runs a part. The results of all parts are kept in reports/matrix.
+ * `npm run matrix -- 1,4-7` and `npm run matrix -- firefox` run a part. `results.jsonl` has the last result of each combination.
  */
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { startLocalPool } from '../../src/local.js';
+import { findBrowser, startLocalPool } from '../../src/local.js';
 import { OLDEST } from '../../src/shared/library-version.js';
 import { errorsOf, outsideNpm, pack, STRICT } from '../package/consumer.js';
 import { RecordingPool } from '../fixtures/recording-pool.js';
 import { hasRedis, TestRedis } from '../support/redis-server.js';
-import { pairwise, type Combination } from './combinations.js';
-import { compatibility, type Result } from './compatibility.js';
+import { pairwise } from './combinations.js';
+import { compatibility, type Result, type Wanted } from './compatibility.js';
 import { INSTALLERS, variablesOf, Tools, type Installer } from './installers.js';
 import { faultsOfPlaywright, faultsOfVitest } from './reports.js';
 import { run } from './run.js';
 
-const RESULTS = 'reports/matrix';
+const RESULTS = 'test/matrix/results.jsonl';
+const PAGE = 'examples/compatibility.md';
 /** Milliseconds that the pool of the fixtures takes to lease a browser: longer than their tests may take. */
 const ACQUIRE_DELAY = 6000;
 
@@ -36,22 +37,31 @@ const LIBRARIES = [
 ] as const;
 type Library = (typeof LIBRARIES)[number];
 type Factor = 'installer' | 'runtime' | Library;
-type Wanted = Combination<Factor>;
 
 const FACTORS: Record<Factor, readonly string[]> = {
   installer: INSTALLERS,
   runtime: ['Node 20.19', 'Node 22', 'Node 24', 'Node latest', 'Bun', 'Deno'],
   ...(Object.fromEntries(LIBRARIES.map((name) => [name, LEVELS])) as Record<Library, typeof LEVELS>),
 };
+/** A local pool of Firefox, with Puppeteer over BiDi: no other library has a part in it. */
+const FIREFOX: readonly Wanted[] = ['Node 20.19', 'Node latest', 'Bun', 'Deno'].flatMap((runtime) =>
+  (['oldest', 'newest'] as const).map((level) => ({
+    browser: 'firefox' as const,
+    installer: 'npm',
+    runtime,
+    'puppeteer-core': level,
+  })),
+);
 /** In .ci/run: each library old and new, each runtime once. */
 const SMALL: readonly Wanted[] = (['oldest', 'newest'] as const).map((level) => ({
+  browser: 'chromium',
   installer: 'npm',
   runtime: level === 'oldest' ? 'Deno' : 'Bun',
   ...(Object.fromEntries(LIBRARIES.map((name) => [name, level])) as Record<Library, Level>),
 }));
 
 /** Bun and Deno read no packages of Plug'n'Play. Vitest 5 needs Node 22. */
-function isPossible({ installer, runtime = '', vitest }: Partial<Wanted>): boolean {
+function isPossible({ installer, runtime = '', vitest }: Partial<Record<Factor, string>>): boolean {
   if (installer === "yarn Plug'n'Play" && !runtime.startsWith('Node') && runtime !== '') return false;
   return !(runtime === 'Node 20.19' && vitest === 'newest');
 }
@@ -63,58 +73,88 @@ const tools = new Tools(folder);
 const versions = Object.fromEntries(
   await Promise.all(LIBRARIES.map(async (name) => [name, await releasesOf(name)] as const)),
 );
-const all = pairwise(FACTORS, isPossible);
+const ofChromium = pairwise(FACTORS, isPossible).map((one): Wanted => ({ browser: 'chromium', ...one }));
+const all = [...ofChromium, ...FIREFOX];
+const browsers = {
+  chromium: await versionOf('chromium'),
+  firefox: await versionOf('firefox'),
+};
 const isSmall = part === 'small';
 await using redis = hasRedis ? await TestRedis.start() : undefined;
-await mkdir(RESULTS, { recursive: true });
 const results = isSmall ? await Promise.all(SMALL.map(runCombination)) : await runPart();
 await rm(folder, { recursive: true, force: true });
 const failed = results.filter(({ faults }) => faults.length > 0);
-for (const { number, faults } of failed) console.log(`\n${number} failed:\n${faults.join('\n')}`);
+for (const { wanted, faults } of failed) console.log(`\n${nameOf(wanted)} failed:\n${faults.join('\n')}`);
 console.log(`\n${results.length - failed.length} of ${results.length} combinations passed.`);
 process.exit(failed.length > 0 ? 1 : 0);
 
 /** Runs the combinations of a part, one after the other: each uses all cores. */
-async function runPart(): Promise<Result[]> {
-  const done: Result[] = [];
-  for (const number of numbersOf(part)) {
-    const result = await runCombination(all[number - 1]!, number - 1);
-    await writeFile(join(RESULTS, `${number}.json`), JSON.stringify(result));
-    done.push(result);
+async function runPart(): Promise<Finished[]> {
+  const done: Finished[] = [];
+  const numbers = numbersOf(part);
+  const hasFirefox = browsers.firefox !== 'none';
+  if (!hasFirefox) console.log('There is no Firefox: its combinations are not run.');
+  for (const number of numbers) {
+    if (!hasFirefox && all[number - 1]!.browser === 'firefox') continue;
+    const finished = await runCombination(all[number - 1]!, number - 1);
+    done.push(finished);
+    await keep(finished);
   }
-  const names = await readdir(RESULTS);
-  const texts = await Promise.all(names.map((name) => readFile(join(RESULTS, name), 'utf8')));
-  const known = texts.map((text) => JSON.parse(text) as Result).filter(({ number }) => number <= all.length);
-  await writeFile(
-    'examples/compatibility.md',
-    await compatibility(
-      known.toSorted((a, b) => a.number - b.number),
-      all.length,
-    ),
-  );
   return done;
+}
+
+/** Replaces the result of a combination, and writes the page of all. */
+async function keep({ faults: _shown, ...result }: Finished): Promise<void> {
+  const text = await readFile(RESULTS, 'utf8');
+  const lines = text.split('\n').filter((line) => line !== '');
+  const known = new Map(
+    lines.map((line) => JSON.parse(line) as Result).map((one) => [keyOf(one.wanted), one]),
+  );
+  known.set(keyOf(result.wanted), result);
+  const rows = all.map((wanted) => ({ wanted, result: known.get(keyOf(wanted)) }));
+  const kept = rows.flatMap((row) => row.result ?? []);
+  await writeFile(RESULTS, kept.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  await writeFile(PAGE, await compatibility(rows));
+}
+
+function keyOf(wanted: Wanted): string {
+  const parts = Object.entries(wanted).map((part) => part.join(' '));
+  return parts.toSorted().join();
+}
+
+function nameOf(wanted: Wanted): string {
+  return Object.values(wanted).join(', ');
 }
 
 /** The numbers of a part such as `1,4-7`. */
 function numbersOf(text: string): number[] {
-  const ranges =
-    text === 'all' ? [[1, all.length]] : text.split(',').map((range) => range.split('-').map(Number));
+  const [first, last] = [ofChromium.length + 1, all.length];
+  const named: Record<string, number[][]> = { all: [[1, last]], firefox: [[first, last]] };
+  const ranges = named[text] ?? text.split(',').map((range) => range.split('-').map(Number));
   const numbers = ranges.flatMap(([first = 1, last = first]) =>
     Array.from({ length: last - first + 1 }, (_, at) => first + at),
   );
   return numbers.filter((number) => number <= all.length);
 }
 
-async function runCombination(wanted: Wanted, index: number): Promise<Result> {
+/** What failed, beside the result. */
+interface Finished extends Result {
+  readonly faults: readonly string[];
+}
+
+async function runCombination(wanted: Wanted, index: number): Promise<Finished> {
   const started = performance.now();
   const number = index + 1;
   const home = join(folder, `combination-${number}`);
   const runtime = await tools.runtime(wanted.runtime);
   const installer = wanted.installer as Installer;
-  const libraries = Object.fromEntries(
-    LIBRARIES.map((name) => [name, versions[name]![LEVELS.indexOf(wanted[name] as Level)]!]),
-  ) as Record<Library, string>;
-  const packages = Object.entries({ ...libraries, '@playwright/test': libraries['playwright-core'] });
+  const libraries: Partial<Record<Library, string>> = Object.fromEntries(
+    LIBRARIES.flatMap((name) =>
+      wanted[name] === undefined ? [] : [[name, versions[name]![LEVELS.indexOf(wanted[name] as Level)]!]],
+    ),
+  );
+  const { 'playwright-core': playwright, vitest = '' } = libraries;
+  const packages = Object.entries({ ...libraries, ...(playwright && { '@playwright/test': playwright }) });
   const node = await tools.runtime(isSmall || runtime.name !== 'Node' ? 'Node current' : wanted.runtime);
   const variables = { ...outsideNpm(), ...variablesOf(installer, home) };
   const ran: Record<string, string> = {};
@@ -125,7 +165,7 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
   };
   try {
     // A peer of Vitest 5, which Yarn does not install by itself.
-    const vite = libraries.vitest.startsWith('5.') ? ['vite'] : [];
+    const vite = vitest.startsWith('5.') ? ['vite'] : [];
     await tools.install(installer, home, [tarball, ...packages.map((one) => one.join('@')), ...vite]);
     note('install', undefined);
     await cp('test/matrix/project', home, { recursive: true });
@@ -140,7 +180,8 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
       const { code, output } = await run([runtime.path, ...args, `./${name}.test.mjs`], inProject(env));
       return code === 0 ? undefined : output;
     };
-    note('leases', await runTests('heart'));
+    note('leases', await runTests('heart', { MATRIX_BROWSER: wanted.browser }));
+    if (wanted.browser === 'firefox') return await finish();
     if (redis) note('queue', await runTests('queue', { REDIS_URL: redis.url }));
     // These take long, and do not depend on libraries: once for each runtime and each package manager.
     const isFirst = (factor: Factor) => all.findIndex((one) => one[factor] === wanted[factor]) === index;
@@ -157,19 +198,23 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
   } catch (error) {
     note('install', String(error));
   }
-  await rm(home, { recursive: true, force: true });
-  const seconds = Math.round((performance.now() - started) / 1000);
-  const result = {
-    number,
-    installer,
-    runtime: `${runtime.name} ${runtime.version}`,
-    libraries,
-    ran,
-    faults,
-    seconds,
-  };
-  console.log(`${number}/${all.length}`, seconds, 's', result.runtime, installer, libraries, ran);
-  return result;
+  return finish();
+
+  async function finish(): Promise<Finished> {
+    await rm(home, { recursive: true, force: true });
+    const seconds = Math.round((performance.now() - started) / 1000);
+    const result = {
+      wanted,
+      date: new Date().toISOString().slice(0, 10),
+      browser: browsers[wanted.browser],
+      runtime: `${runtime.name} ${runtime.version}`,
+      libraries,
+      ran,
+      seconds,
+    };
+    console.log(`${number}/${all.length}`, result);
+    return { ...result, faults };
+  }
 
   function inProject(env: NodeJS.ProcessEnv) {
     return { cwd: home, env: { ...variables, ...env } };
@@ -188,7 +233,7 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
     const args = ['run', '--reporter=json', '--outputFile=vitest.json'];
     const { output } = await run([node.path, bin, ...args], inProject(env));
     const report = await readFile(join(home, 'vitest.json'), 'utf8').catch(() => undefined);
-    return report === undefined ? output : faultsOfVitest(report, libraries.vitest);
+    return report === undefined ? output : faultsOfVitest(report, vitest);
   }
 
   async function runPlaywright(env: NodeJS.ProcessEnv): Promise<string | undefined> {
@@ -217,6 +262,14 @@ async function runCombination(wanted: Wanted, index: number): Promise<Result> {
     const own = errors.filter((line) => !/node_modules\/(?!.*node_modules\/)(?!pooled-browser\/)/.test(line));
     return own.length > 0 ? own.join('\n') : undefined;
   }
+}
+
+/** Name and version of a browser of this machine. */
+async function versionOf(browser: Wanted['browser']): Promise<string> {
+  const path = await findBrowser({ browser }).catch(() => undefined);
+  if (path === undefined) return 'none';
+  const { output } = await run([path, '--version']);
+  return /(?:Chromium|Google Chrome|Firefox) [\d.]+/.exec(output)?.[0] ?? 'unknown';
 }
 
 /** The oldest supported version, the last one of the release line before the newest, and the newest. */

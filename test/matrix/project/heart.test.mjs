@@ -6,14 +6,16 @@ import { startLocalPool } from 'pooled-browser/local';
 import * as playwright from 'pooled-browser/playwright';
 import * as puppeteer from 'pooled-browser/puppeteer';
 
+const browser = process.env.MATRIX_BROWSER ?? 'chromium';
+/** Firefox has only BiDi. */
 const WAYS = [
   ['Playwright over CDP', playwright, 'cdp'],
   ['Puppeteer over CDP', puppeteer, 'cdp'],
   ['Puppeteer over BiDi', puppeteer, 'bidi'],
-];
+].filter(([, , protocol]) => browser === 'chromium' || protocol === 'bidi');
 const PAGE = 'data:text/html,<title>heart</title>';
 
-const local = await startLocalPool();
+const local = await startLocalPool({ browser });
 const pool = new BrowserPool('default', { baseUrl: local.baseUrl, token: local.token });
 after(async () => {
   await pool.close();
@@ -57,7 +59,7 @@ for (const [way, library, protocol] of WAYS) {
       const onLog = (event) => {
         if (event.type === 'browser-started') ({ pid } = event);
       };
-      const fragile = await startLocalPool({ pools: [{ name: 'default', size: 1 }], onLog });
+      const fragile = await startLocalPool({ browser, pools: [{ name: 'default', size: 1 }], onLog });
       const service = new BrowserPool('default', { baseUrl: fragile.baseUrl, token: fragile.token });
       const work = ({ page }) => {
         process.kill(pid, 'SIGKILL');
