@@ -94,7 +94,10 @@ async function acquire<Session extends object, Features extends FeatureSet, Open
   }
 }
 
-function howToConnect({ context, hooks }: Call, connector: HowToConnect['connector']): HowToConnect {
+function howToConnect<Session extends object>(
+  { context, hooks }: Call<Session>,
+  connector: HowToConnect['connector'],
+): HowToConnect {
   return { protocol: context.settings.protocol, connector, needsCdp: hooks.needsCdp };
 }
 
