@@ -107,7 +107,7 @@ const SEPARATOR =
 
 const HELP = `
 The command gets these environment variables, which only its user and root can read:
-  BROWSER_POOL_CDP_WS_URL        WebSocket URL for the Chrome DevTools Protocol, if the browser has it
+  BROWSER_POOL_CDP_WS_URL        WebSocket URL for Chrome DevTools Protocol, if the browser has it
   BROWSER_POOL_WEBDRIVER_WS_URL  WebSocket URL for WebDriver BiDi, if the service has one
   BROWSER_POOL_SESSION_ID        id of the session
   BROWSER_POOL_LIVE_VIEW_URL     page that shows the browser, if it has a window
