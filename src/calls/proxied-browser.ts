@@ -140,7 +140,7 @@ export class ProxiedBrowser {
   ): Promise<AnySocket> {
     const { settings } = this.#plan;
     // The browser was leased for another client.
-    verifyGrant(grant, { protocol, connector: relay(settings.secret) });
+    verifyGrant(this.#plan.pool.idOrName, grant, { protocol, connector: relay(settings.secret) });
     const limit = new LinkedAbort(signal, settings.connectTimeout);
     try {
       return await handles.openClient(limit.signal, protocol);

@@ -368,7 +368,8 @@ function readProtocol(): unknown {
 
 /** For a client whose protocol the browser does not have. */
 const ADDRESSES =
-  'Here, the path that ends with /session is the address of WebDriver BiDi; all others are of CDP, which Playwright needs, too.';
+  'Here, the path that ends with /session is the address of WebDriver BiDi. All others, also those of Playwright, need CDP: use a ' +
+  'pool of Chromium for them.';
 
 function refusalOf(error: unknown): { status: number; message: string } {
   if (error instanceof Refusal) return error;

@@ -192,7 +192,10 @@ async function exec(
     const { trust } = coreOf(pool).client;
     const { verifyGrant } = await import('../connect/verify-connection.js');
     const exposing = exposeNetwork === undefined ? undefined : '--expose-network';
-    verifyGrant(grant, { protocol: 'cdp', needsCdp: localEndpoint ? '--local-endpoint' : exposing });
+    verifyGrant(poolName, grant, {
+      protocol: 'cdp',
+      needsCdp: localEndpoint ? '--local-endpoint' : exposing,
+    });
     const variables = await variablesOf(grant, trust);
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
     const { headersTo } = await import('../connect/trusted-url.js');

@@ -43,8 +43,8 @@ export interface PlaywrightOptions {
 const loadPlaywright = lazyLibrary('playwright-core', () => import('playwright-core'));
 
 const REFUSAL =
-  'Playwright has no public API for WebDriver BiDi connections. ' +
-  "Use protocol 'cdp', or Puppeteer with protocol 'bidi' (pooled-browser/puppeteer).";
+  "Playwright has no public API for WebDriver BiDi connections, and needs protocol 'cdp'. " +
+  "Puppeteer has one: pooled-browser/puppeteer, with protocol 'bidi'.";
 
 /** Connects Playwright over CDP. The library is imported when a lease needs it. */
 export function playwright(options: PlaywrightOptions = {}): Connector<PlaywrightHandles> {

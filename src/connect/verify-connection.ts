@@ -45,17 +45,20 @@ export function verifyPool(
 }
 
 /**
- * Refuses what a leased browser does not have. A browser without any URL is one that can't be reached.
+ * Refuses what a leased browser does not have. A browser without any URL is one that can't be reached. The message is the same for
+ * each browser of the pool, so that a test runner reports it once.
  *
  * @throws InvalidOptionError
  */
 export function verifyGrant(
+  pool: string,
   { id, cdpUrl, bidiUrl }: Pick<Grant, 'id' | 'cdpUrl' | 'bidiUrl'>,
   how: HowToConnect,
 ): void {
   const protocols = [cdpUrl !== undefined && 'cdp', bidiUrl !== undefined && 'bidi'] as const;
   const given = protocols.filter((one) => one !== false);
-  if (given.length > 0) verifyProtocols(`The browser of session ${id} has`, given, how, { sessionId: id });
+  const facts = { pool, sessionId: id };
+  if (given.length > 0) verifyProtocols(`The leased browser of pool ${pool} has`, given, how, facts);
 }
 
 function verifyProtocols(

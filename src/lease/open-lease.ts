@@ -54,7 +54,7 @@ export async function attachLease<Handles, Session extends object, Features exte
     browser = hold(call, joinLease(call.pools[0], handover));
     // The lease before it may have used the browser's own context.
     browser.context.onOwnContextUsed();
-    verifyGrant(browser.context.grant, howToConnect(call, plan.connector));
+    verifyGrant(browser.context.pool.idOrName, browser.context.grant, howToConnect(call, plan.connector));
     const lease = new ConnectedLease(call, browser, await connect(call, browser, plan));
     endWithPool(call, lease);
     return lease;
@@ -123,7 +123,7 @@ async function reachOne<Session extends object, Opened>(
     emit({ type: 'acquired', session, sessionId, attempt });
     let isUntouched = true;
     try {
-      verifyGrant(browser.context.grant, how);
+      verifyGrant(browser.context.pool.idOrName, browser.context.grant, how);
       isUntouched = false;
       await browser.cleanFirst();
       const opened = await open(browser);

@@ -57,7 +57,7 @@ it.each(POOLS)('refuses before a lease what Firefox of %s does not have', async 
 });
 
 describe('a browser whose session has only a bidiUrl', () => {
-  const ONLY_BIDI = 'The browser of session session-1 has only the protocol bidi';
+  const ONLY_BIDI = 'The leased browser of pool pool has only the protocol bidi';
   const NEEDED = (option: string) => [option, `${ONLY_BIDI}, and ${option} needs cdp. Remove the option.`];
   const OF_PLAYWRIGHT = ['protocol', `${ONLY_BIDI}. Playwright has no public API`];
   const OF_PUPPETEER = ['protocol', `${ONLY_BIDI}. Use protocol 'bidi'.`];
