@@ -1,5 +1,5 @@
 import type { Connector } from '../connect/connector.js';
-import type { Callback, LeaseFacts } from '../lease/callback.js';
+import type { Callback, LeaseFacts } from '../lease/context.js';
 import type { Download } from '../features/downloads/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/features.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';

@@ -1,6 +1,6 @@
 import type { Workspace } from '../connect/connector.js';
 import type { PooledLease } from '../features/features.js';
-import type { Callback } from '../lease/callback.js';
+import type { Callback } from '../lease/context.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';

@@ -1,3 +1,4 @@
+import type { HowToConnect } from '../connect/verify-connection.js';
 import { coreOf, type PoolCore } from '../pool/pool-core.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock } from '../shared/clock.js';
@@ -24,6 +25,8 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   pool: PoolCore;
   /** Of the browser that the call has or had, for the traces: the id, and its number within the call, from 1. */
   browser: { attempt: number; sessionId?: string } = { attempt: 0 };
+  /** The last browser that could not be reached. */
+  givenUp: Pick<FailedLease<Session>, 'session' | 'released'> = {};
   readonly #run = ++runs.count;
   readonly #abort: LinkedAbort;
   readonly #stages: Record<string, number> = {};
@@ -66,8 +69,14 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     if (this.#abort.signal.reason instanceof PoolClosedError) end(this.#abort.signal.reason);
   }
 
+  /** How the call connects, for the checks of pools and browsers. */
+  get how(): HowToConnect {
+    const { connector, settings } = this.plan;
+    return { protocol: settings.protocol, connector, needsCdp: this.hooks.first('needsCdp') };
+  }
+
   /** Ends the call: emits its last event, and keeps its summary for `runOf`. */
-  finish<End extends Pick<FailedLease<Session>, 'session' | 'released'>>(
+  finish<End extends Call<Session>['givenUp']>(
     end: End,
     failure?: { error?: unknown },
   ): Omit<LeaseSummary<Session>, 'session' | 'released'> & End & SummaryOf<Features> {

@@ -1,5 +1,6 @@
 import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
+import type { BrowserSession } from '../services/kernel-api.js';
 import type { AnyStep } from './events.js';
 import type { CallSettings } from './options.js';
 
@@ -49,3 +50,16 @@ export interface LeaseContext<
   /** Returns whether a fresh context may take the place of the browser's own one, and notes that it does. */
   readonly replaceOwnContext: () => boolean;
 }
+
+/** The part of every callback's argument that does not come from the library. */
+export interface LeaseFacts<Session extends object = BrowserSession> {
+  /** The leased session. */
+  session: Session;
+  /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
+  signal: AbortSignal;
+}
+
+/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
+export type Callback<Handles, Value, Session extends object = BrowserSession> = (
+  lease: Handles & LeaseFacts<Session>,
+) => Value | PromiseLike<Value>;

@@ -35,14 +35,9 @@ export class Hooks<Features extends FeatureSet> {
     this.#call = call;
   }
 
-  /** The first option that needs CDP. */
-  get needsCdp(): string | undefined {
-    return this.#features.find(({ needsCdp }) => needsCdp !== undefined)?.needsCdp;
-  }
-
-  /** Why the browser can't be left to another process. */
-  get noDetach(): string | undefined {
-    return this.#features.find(({ noDetach }) => noDetach !== undefined)?.noDetach;
+  /** The fact of the first feature that has it. */
+  first(fact: 'needsCdp' | 'noDetach'): string | undefined {
+    return this.#features.find((one) => one[fact] !== undefined)?.[fact];
   }
 
   prepare(): Promise<void> {

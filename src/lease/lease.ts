@@ -2,8 +2,7 @@ import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
 import type { Call } from './call.js';
-import type { Callback } from './callback.js';
-import type { LeaseContext } from './context.js';
+import type { Callback, LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
 import type {
   FeatureSet,
@@ -55,7 +54,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId });
     signal.throwIfAborted();
     expectLasting(this.context, 'detach');
-    const { noDetach } = this.call.hooks;
+    const noDetach = this.call.hooks.first('noDetach');
     if (noDetach !== undefined) throw new InvalidOptionError('detach', noDetach);
     await this.end({ status: 'ok', isDetached: true });
     return { ...this.browser.handover, features: this.#saved };

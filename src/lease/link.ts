@@ -1,7 +1,7 @@
 import type { OpenConnection } from '../connect/open-browser.js';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
-import { loadConnect } from '../connect/load-connect.js';
 import type { ConnectAddition } from '../connect/extension.js';
+import { loadConnect } from '../connect/load-connect.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
 import { requestFactsOf } from '../services/check-service.js';
@@ -18,18 +18,14 @@ import {
 } from '../shared/lease-errors.js';
 import type { LeaseContext } from './context.js';
 import type { LeaseStep } from './events.js';
+import type { Hooks } from './hooks.js';
+import type { ConnectedPlan } from './plan.js';
 
 /** The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time. */
 const EXPIRY_WARNING = 10_000;
 
 /** How a lease connects. */
-interface LinkPlan<Handles> {
-  readonly connector: Connector<Handles>;
-  /** What the features add to a connect. */
-  readonly additions: () => readonly ConnectAddition[];
-  /** Names that are added to the handles of the connector, which must not have them. */
-  readonly addedNames: readonly string[];
-}
+type LinkPlan<Handles> = Pick<ConnectedPlan<Handles, never, never>, 'connector' | 'addedNames'>;
 
 /** Pauses between two attempts to connect again. */
 const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: true };
@@ -63,15 +59,16 @@ export class Link<Handles> {
   #isClosed = false;
 
   static async open<Handles>(
-    lease: LeaseContext<LeaseStep>,
-    plan: LinkPlan<Handles>,
+    lease: LeaseContext,
+    { connector, addedNames = ['session', 'signal'] }: LinkPlan<Handles>,
+    hooks: Pick<Hooks<never>, 'connect'>,
   ): Promise<Link<Handles>> {
-    const connect = connectionsOf(lease, plan);
+    const connect = connectionsOf(lease, connector, () => hooks.connect(lease));
     const connection = await connect(lease.signal);
-    const taken = plan.addedNames.find((name) => Object.hasOwn(connection.handles as object, name));
+    const taken = addedNames.find((name) => Object.hasOwn(connection.handles as object, name));
     if (taken === undefined) return new Link(lease, connect, connection);
     connection.cut();
-    const message = `The connector ${plan.connector.library} has a handle ${taken}, which is a name of this library. Rename the handle.`;
+    const message = `The connector ${connector.library} has a handle ${taken}, which is a name of this library. Rename the handle.`;
     throw new InvalidOptionError('connector', message);
   }
 
@@ -244,7 +241,11 @@ export class Link<Handles> {
 type Connect<Handles> = ReturnType<typeof connectionsOf<Handles>>;
 
 /** Returns the function that opens each connection of a lease. */
-function connectionsOf<Handles>(lease: LeaseContext<LeaseStep>, { connector, additions }: LinkPlan<Handles>) {
+function connectionsOf<Handles>(
+  lease: LeaseContext<LeaseStep>,
+  connector: Connector<Handles>,
+  additions: () => readonly ConnectAddition[],
+) {
   const { settings, emit, pool, sessionId, onOwnContextUsed, replaceOwnContext, addError } = lease;
   const misfits = new Set<string>();
   /** Reports each kind of event once. */

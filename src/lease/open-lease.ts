@@ -1,4 +1,4 @@
-import { verifyGrant, verifyPool, type HowToConnect } from '../connect/verify-connection.js';
+import { verifyGrant, verifyPool } from '../connect/verify-connection.js';
 import { refusesUpgrade } from '../net/status.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { Acquisition, joinLease, type Acquired } from './acquire.js';
@@ -10,7 +10,6 @@ import { HeldBrowser } from './held-browser.js';
 import { ConnectedLease, Lease } from './lease.js';
 import { Link, prepareConnect } from './link.js';
 import type { ConnectedPlan, Handover, LeasePlan } from './plan.js';
-import type { FailedLease } from './summary.js';
 
 /**
  * Acquires a browser and connects to it. A browser that can't be reached is released for destruction, and another one is
@@ -29,8 +28,8 @@ export async function openLease<Handles, Session extends object, Features extend
 ): Promise<ConnectedLease<Handles, Session, Features>> {
   const call = new Call(plan);
   const open = async (browser: HeldBrowser<Session>) =>
-    new ConnectedLease(call, browser, await connect(call, browser, plan));
-  return opened(call, await acquire(call, open, plan));
+    new ConnectedLease(call, browser, await Link.open(browser.context, plan, call.hooks));
+  return opened(call, await acquire(call, open));
 }
 
 /** Acquires a browser without connecting to it, for another program. After a failure nothing stays leased. */
@@ -54,8 +53,8 @@ export async function attachLease<Handles, Session extends object, Features exte
     browser = hold(call, joinLease(call.pools[0], handover));
     // The lease before it may have used the browser's own context.
     browser.context.onOwnContextUsed();
-    verifyGrant(browser.context.pool.idOrName, browser.context.grant, howToConnect(call, plan.connector));
-    const lease = new ConnectedLease(call, browser, await connect(call, browser, plan));
+    verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
+    const lease = new ConnectedLease(call, browser, await Link.open(browser.context, plan, call.hooks));
     endWithPool(call, lease);
     return lease;
   } catch (error) {
@@ -66,54 +65,35 @@ export async function attachLease<Handles, Session extends object, Features exte
   }
 }
 
-/** Acquires a browser, and opens the lease with it. @param how The connector, unless another program connects. */
-async function acquire<Session extends object, Features extends FeatureSet, Opened>(
-  call: Call<Session, Features>,
+/** Acquires a browser, and opens the lease with it. */
+async function acquire<Session extends object, Opened>(
+  call: Call<Session>,
   open: (browser: HeldBrowser<Session>) => Promise<Opened>,
-  { connector }: Partial<Pick<ConnectedPlan<unknown, Session, Features>, 'connector'>> = {},
 ): Promise<Opened> {
-  const { pools, hooks } = call;
+  const { pools, hooks, plan, how } = call;
   const { settings, signal, abort } = call.context;
-  /** The last browser that could not be reached. */
-  const givenUp: Pick<FailedLease<Session>, 'session' | 'released'> = {};
   let acquisition: Acquisition<Session> | undefined;
   try {
     signal.throwIfAborted();
-    const how = howToConnect(call, connector);
     for (const { idOrName, service } of pools) verifyPool(idOrName, service, how);
     await hooks.prepare();
     // Another program, or a new connection, uses the session after its first connection.
-    acquisition = new Acquisition(call, { keepAlive: !connector || settings.reconnect !== false });
-    if (connector) prepareConnect(pools[0], connector).catch(abort);
-    return await reachOne(call, acquisition, { how, open, givenUp });
+    acquisition = new Acquisition(call, { keepAlive: !plan.connector || settings.reconnect !== false });
+    if (plan.connector) prepareConnect(pools[0], plan.connector).catch(abort);
+    return await reachOne(call, acquisition, open);
   } catch (error) {
-    call.finish(givenUp, { error });
+    call.finish(call.givenUp, { error });
     throw error;
   } finally {
     acquisition?.dispose();
   }
 }
 
-function howToConnect<Session extends object>(
-  { context, hooks }: Call<Session>,
-  connector: HowToConnect['connector'],
-): HowToConnect {
-  return { protocol: context.settings.protocol, connector, needsCdp: hooks.needsCdp };
-}
-
 /** Leases one browser after another, until one can be reached. */
 async function reachOne<Session extends object, Opened>(
   call: Call<Session>,
   acquisition: Acquisition<Session>,
-  {
-    how,
-    open,
-    givenUp,
-  }: {
-    how: HowToConnect;
-    open: (browser: HeldBrowser<Session>) => Promise<Opened>;
-    givenUp: Pick<FailedLease<Session>, 'session' | 'released'>;
-  },
+  open: (browser: HeldBrowser<Session>) => Promise<Opened>,
 ): Promise<Opened> {
   const { emit, time, settings }: CallContext<LeaseStep<Session>> = call.context;
   for (let [attempt, failures] = [1, 0]; ; attempt++) {
@@ -123,7 +103,7 @@ async function reachOne<Session extends object, Opened>(
     emit({ type: 'acquired', session, sessionId, attempt });
     let isUntouched = true;
     try {
-      verifyGrant(browser.context.pool.idOrName, browser.context.grant, how);
+      verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
       isUntouched = false;
       await browser.cleanFirst();
       const opened = await open(browser);
@@ -135,7 +115,7 @@ async function reachOne<Session extends object, Opened>(
       const { endsWith } = browser;
       const choice = isUntouched ? 'reuse' : 'destroy';
       const released = await browser.release(endsWith === 'nothing' ? 'leave' : choice);
-      Object.assign(givenUp, { session, released });
+      call.givenUp = { session, released };
       if (!(error instanceof ConnectError)) throw error;
       // Where the connection is the lease, none was leased.
       if (endsWith !== 'request' && isRefusal(error)) acquisition.refuse(error);
@@ -149,19 +129,11 @@ function hold<Session extends object>(
   acquired: Acquired<Session>,
 ): HeldBrowser<Session> {
   const { settings, isOwnContextUsed = settings.context === 'default' } = call.plan;
-  const { release } = settings;
-  const browser = new HeldBrowser(call.context, acquired, { release, isOwnContextUsed });
+  const how = { release: settings.release, isOwnContextUsed };
+  const browser = new HeldBrowser(call.context, acquired, how);
   call.browser.sessionId = acquired.grant.id;
   call.hooks.leased(browser.context);
   return browser;
-}
-
-async function connect<Handles, Session extends object, Features extends FeatureSet>(
-  { hooks }: Call<Session, Features>,
-  { context }: HeldBrowser<Session>,
-  { connector, addedNames = ['session', 'signal'] }: ConnectedPlan<Handles, Session, Features>,
-): Promise<Link<Handles>> {
-  return Link.open(context, { connector, additions: () => hooks.connect(context), addedNames });
 }
 
 /** The features begin their part before the callback. */

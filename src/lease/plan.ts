@@ -10,6 +10,8 @@ export interface LeasePlan<Session extends object = object, Features extends Fea
   readonly pools: readonly [BrowserPool<Session>, ...BrowserPool<Session>[]];
   readonly settings: LeaseSettings<Session>;
   readonly features: Features;
+  /** How to connect. Undefined: another program connects. */
+  readonly connector?: Connector;
   /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
   readonly isOwnContextUsed?: boolean | undefined;
 }

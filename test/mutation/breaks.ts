@@ -242,7 +242,7 @@ const BREAKS: readonly Break[] = [
   broken(
     'a browser that cannot be reached is destroyed',
     'lease/open-lease.ts',
-    ["endsWith === 'nothing' ? 'leave' : 'destroy'", "endsWith === 'nothing' ? 'destroy' : 'leave'"],
+    ["isUntouched ? 'reuse' : 'destroy'", "isUntouched ? 'destroy' : 'leave'"],
     'lease/open-lease',
   ),
   broken(
