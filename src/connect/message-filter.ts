@@ -43,7 +43,7 @@ export interface MessageRules {
   /** No client can circumvent `commands` and `refuse`: each command is parsed, which costs time. */
   readonly isLimit?: boolean;
   /** Returns why no client may send a command; undefined if one may. */
-  readonly refuse?: (method: string) => string | undefined;
+  readonly refuse?: (method: string, sessionId: string | undefined) => string | undefined;
   /** Reads the result of a command of the client, who waits for the promise. Returns the fields that differ. */
   readonly results?: {
     readonly [Name in ResultName]?: (
@@ -51,12 +51,15 @@ export interface MessageRules {
       sessionId: string | undefined,
     ) => void | object | Promise<void | object>;
   };
-  /** Reads an event. Returns a promise to hold it back, of the parameters that differ; `false` for an event that no client receives. */
+  /**
+   * Reads an event. Returns `false` for an event that no client receives, or a promise to hold it back, of `false` or of the parameters
+   * that differ.
+   */
   readonly events?: {
     readonly [Name in EventName]?: (
       params: EventParams<Name>,
       sessionId: string | undefined,
-    ) => void | false | Promise<object | undefined>;
+    ) => void | false | Promise<Changed>;
   };
   /** Returns further events of the session, which the client receives after an event that another rule has read. */
   readonly followUps?: (
@@ -123,7 +126,7 @@ export class MessageFilter implements SocketTap {
     const method = shownMethod(data);
     if (!isLimited && !this.#isWanted(method)) return data;
     const command = readMessage(data);
-    const refusal = this.#refusalOf(command.method);
+    const refusal = this.#refusalOf(command);
     if (refusal !== undefined) return this.#refuse(command, refusal);
     const isWanted = this.#isWanted(command.method);
     // The browser may read other fields of a message that names them twice.
@@ -178,9 +181,11 @@ export class MessageFilter implements SocketTap {
     );
   }
 
-  #refusalOf(method: string | undefined): string | undefined {
+  #refusalOf({ method, sessionId }: Message): string | undefined {
     if (method === undefined) return undefined;
-    return this.#rules.map(({ refuse }) => refuse?.(method)).find((reason) => reason !== undefined);
+    return this.#rules
+      .map(({ refuse }) => refuse?.(method, sessionId))
+      .find((reason) => reason !== undefined);
   }
 
   #change(name: CommandName, { params, sessionId }: Message): Changed | Promise<object | undefined> {
@@ -254,14 +259,11 @@ export class MessageFilter implements SocketTap {
     });
   }
 
-  #onEvent(name: EventName, data: Uint8Array): Frame | undefined | Promise<Frame> {
+  #onEvent(name: EventName, data: Uint8Array): Frame | undefined | Promise<Frame | undefined> {
     const message = readMessage(data);
     const params: EventParams = readEvent(name, message.params);
     const { sessionId } = message;
-    type Rule = (
-      params: EventParams,
-      sessionId: string | undefined,
-    ) => void | false | Promise<object | undefined>;
+    type Rule = (params: EventParams, sessionId: string | undefined) => void | false | Promise<Changed>;
     const read = this.#rules.map(({ events }) => (events?.[name] as Rule | undefined)?.(params, sessionId));
     if (read.includes(false)) return undefined;
     const held = read.flatMap((one) => one || []);
@@ -270,7 +272,8 @@ export class MessageFilter implements SocketTap {
     if (followUps.length > 0) clock.setImmediate(() => this.#inject(followUps, sessionId));
     if (held.length === 0) return data;
     return Promise.all(held).then((changes) => {
-      const changed = changes.reduce(merge, undefined);
+      if (changes.includes(false)) return undefined;
+      const changed = changes.map((one) => one || undefined).reduce(merge, undefined);
       return changed ? Buffer.from(withParams(message, changed)) : data;
     });
   }

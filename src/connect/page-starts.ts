@@ -1,6 +1,6 @@
 import { raceTimeout } from '../shared/abort.js';
 
-/** Milliseconds in which a client must let a page go on. */
+/** Milliseconds in which a client must let a target go on. */
 const LONGEST = 5000;
 
 /** Of the targets to which a client attaches by itself. */
@@ -11,45 +11,83 @@ const USUAL: Filter = [{ type: 'browser', exclude: true }, { type: 'tab', exclud
 
 interface Party {
   /** By the session in which it attaches. */
-  readonly filters: Map<string, Filter>;
-  /** The pages that may go on. */
+  readonly filters: Map<string, { readonly filter: Filter; readonly below: string | undefined }>;
+  /** The targets that may go on. */
   readonly ready: Set<string>;
 }
 
+/** A target that waits. */
+interface Starting {
+  readonly targetId: string;
+  readonly type: string;
+  /** Of a page that another one has opened. */
+  readonly openerId?: string | undefined;
+}
+
+/** Where a client attaches. */
+export interface Attaching {
+  /** The id of the page, frame or worker below which it attaches. Undefined for the whole browser. */
+  readonly below?: string | undefined;
+  /** Resolves when the browser has done it. */
+  readonly done?: Promise<unknown> | undefined;
+}
+
 /**
- * Lets new pages wait for several clients, and go on once. In Chromium, each client that waits must let a page go on, and the command of
- * one client, which arrives late, lets another new page of the process go on that is not ready.
+ * Lets new pages, frames and workers wait for several clients, and go on once. In Chromium, the command of any client that lets one of them
+ * go on lets each new page of the same process go on, also one that is not ready.
  */
 export class PageStarts {
-  /** One client lets all pages wait, and go on, and the others must not. */
+  /** One client lets all targets wait, and go on, and the others must not. */
   isHeld = false;
+  /** Set by that client: called with the id of a target below which another client has attached. */
+  onAttached: (targetId: string) => Promise<unknown> = async () => {};
   readonly #parties = new Map<object, Party>();
   readonly #waiting = new Set<string>();
+  /** The number of clients that are attaching below a target. */
+  readonly #attaching = new Map<string, number>();
   #checks = new Set<() => void>();
 
   /**
-   * A client attaches to new pages, and lets them wait.
+   * A client attaches to new targets, and lets them wait.
    *
    * @param filter Undefined to end it.
    * @returns Whether the client is new: `leave` must follow when it has gone.
    */
-  attach(client: object, session: string, filter: Filter | undefined): boolean {
+  attach(
+    client: object,
+    session: string,
+    filter: Filter | undefined,
+    { below, done }: Attaching = {},
+  ): boolean {
     const isNew = !this.#parties.has(client);
-    const party = this.#parties.get(client) ?? { filters: new Map<string, Filter>(), ready: new Set() };
+    const party: Party = this.#parties.get(client) ?? { filters: new Map(), ready: new Set() };
     this.#parties.set(client, party);
-    if (filter) party.filters.set(session, filter);
+    if (filter) party.filters.set(session, { filter, below });
     else party.filters.delete(session);
+    if (below !== undefined) void this.#attach(below, done);
     this.#check();
     return isNew;
+  }
+
+  async #attach(below: string, done: Promise<unknown> | undefined): Promise<void> {
+    this.#attaching.set(below, (this.#attaching.get(below) ?? 0) + 1);
+    await Promise.resolve(done)
+      .then(() => this.onAttached(below))
+      // It may be closed.
+      .catch(() => {});
+    const left = this.#attaching.get(below)! - 1;
+    if (left > 0) this.#attaching.set(below, left);
+    else this.#attaching.delete(below);
+    this.#check();
   }
 
   isWaiting(targetId: string): boolean {
     return this.#waiting.has(targetId);
   }
 
-  /** A client lets a page go on. */
+  /** A client lets a target go on. */
   ready(client: object, targetId: string): void {
-    if (this.#waiting.has(targetId)) this.#parties.get(client)?.ready.add(targetId);
+    this.#parties.get(client)?.ready.add(targetId);
     this.#check();
   }
 
@@ -59,16 +97,24 @@ export class PageStarts {
     this.#check();
   }
 
-  /** A page has begun to wait. */
+  /** A target has begun to wait. */
   begin(targetId: string): void {
     this.#waiting.add(targetId);
   }
 
-  /** Resolves when all clients let a page go on. */
-  async settled(targetId: string, type: string): Promise<void> {
+  /**
+   * Resolves when all clients let a target go on.
+   *
+   * @param below The page, frame or worker to which it belongs.
+   */
+  async settled({ targetId, type, openerId }: Starting, below?: string): Promise<void> {
     const isReady = ({ filters, ready }: Party) =>
-      ready.has(targetId) || ![...filters.values()].some((filter) => admits(filter, type));
-    const isSettled = () => [...this.#parties.values()].every(isReady);
+      ready.has(targetId) ||
+      ![...filters.values()].some((one) => one.below === below && admits(one.filter, type));
+    // A page that a client opens is blank, and has no frames yet.
+    const mayHaveFrames = type !== 'page' || openerId !== undefined;
+    const isSettled = () =>
+      !(mayHaveFrames && this.#attaching.has(targetId)) && [...this.#parties.values()].every(isReady);
     const wait = async () => {
       while (!isSettled()) await new Promise<void>((resolve) => this.#checks.add(resolve));
     };
@@ -76,7 +122,7 @@ export class PageStarts {
     this.end(targetId);
   }
 
-  /** A page goes on, or is closed. */
+  /** A target goes on, or is closed. */
   end(targetId: string): void {
     this.#waiting.delete(targetId);
     for (const { ready } of this.#parties.values()) ready.delete(targetId);

@@ -132,10 +132,7 @@ const LOADS: Record<string, (to: string, port: string) => unknown> = {
     document.body.append(link);
     link.click();
   },
-};
-
-/** Loads over UDP, by a client of STUN. */
-const UDP: Record<string, (to: string) => unknown> = {
+  // Over UDP, by a client of STUN.
   WebRTC: (to) => connectIn(window, to),
   'WebRTC in a new frame': (to) => {
     const frame = document.createElement('iframe');
@@ -196,6 +193,32 @@ const UDP: Record<string, (to: string) => unknown> = {
   WebTransport: (to) => new WebTransport(`https://${to}/`),
 };
 
+/** Loads of a whole Chromium, which has icons, and processes for frames of other sites. */
+export const OF_WHOLE_BROWSERS: typeof LOADS = {
+  preconnect: (to) =>
+    document.head.append(
+      Object.assign(document.createElement('link'), { rel: 'preconnect', href: `http://${to}/` }),
+    ),
+  'preconnect by a header': (to) =>
+    document.body.append(Object.assign(document.createElement('iframe'), { src: `/preconnect?${to}` })),
+  icon: (to) => window.open(`/icon?${to}`),
+  'WebRTC in pop-ups of a frame of another site, while its frames begin': (to) => {
+    const site = `http://localhost:${location.port}`;
+    const begin = (src: string) =>
+      document.body.append(Object.assign(document.createElement('iframe'), { src }));
+    begin(`${site}/pop-ups?${to}`);
+    const beginning = setInterval(() => {
+      begin(site);
+      const frames = document.querySelectorAll('iframe');
+      if (frames.length > 10) frames[frames.length - 8]!.remove();
+    }, 40);
+    addEventListener('message', () => {
+      clearInterval(beginning);
+      document.title = 'opened';
+    });
+  },
+};
+
 /** A session of CDP with a page. */
 interface PageSession {
   send(method: string, params?: object): Promise<object>;
@@ -219,6 +242,19 @@ function connectIn(inside: object, to: string): void {
   connection.createDataChannel('x');
   void connection.createOffer().then((offer) => connection.setLocalDescription(offer));
 }
+/** Opens pop-ups, one after the other. */
+async function openPopUps(to: string): Promise<void> {
+  for (let count = 0; count < 30; count++) {
+    const popUp = window.open('about:blank', `pop-up-${count}`)!;
+    try {
+      connectIn(popUp, to);
+    } catch {
+      popUp.close();
+    }
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  window.parent.postMessage('opened', '*');
+}
 const CONNECT = `const connectIn = ${connectIn.toString()};`;
 
 /** The allowed site. */
@@ -231,6 +267,14 @@ const answer: RequestListener = (request, response) => {
       .end(`fetch('http://${query}/', { mode: 'no-cors' }).catch(() => {});`);
   if (path === '/webrtc')
     return void response.writeHead(200, HTML).end(`<script>${CONNECT}connectIn(window, '${query}')</script>`);
+  if (path === '/preconnect')
+    return void response.writeHead(200, { ...HTML, link: `<http://${query}>; rel=preconnect` }).end();
+  if (path === '/icon')
+    return void response.writeHead(200, HTML).end(`<link rel="icon" href="http://${query}/">`);
+  if (path === '/pop-ups')
+    return void response
+      .writeHead(200, HTML)
+      .end(`<script>${CONNECT}(${openPopUps.toString()})('${query}')</script>`);
   if (path === '/report')
     return void response
       .writeHead(200, { ...HTML, 'content-security-policy': `img-src 'none'; report-uri http://${query}/` })
@@ -247,21 +291,22 @@ interface Judge {
 }
 
 /** Listens for the whole test file. */
-export function useJudges() {
+export function useJudges(loads = LOADS, ofClients = OF_CLIENTS) {
   const judges: Judge[] = [];
   const site = useSite(answer);
   beforeAll(async () => {
-    for (const kind of Object.keys({ ...LOADS, ...OF_CLIENTS })) judges.push(await listenTcp(kind));
-    for (const kind of Object.keys(UDP)) judges.push(await listenUdp(kind));
+    for (const kind of Object.keys({ ...loads, ...ofClients })) judges.push(await listen(kind));
   });
   afterAll(() => judges.forEach((judge) => judge.close()));
   return {
     site,
+    /** The site has two names, so that its frames can be of another site. */
+    allowedHosts: () => ['127.0.0.1', 'localhost'].map((name) => new URL(site.as(name)).host).join(),
     kinds: () => judges.map(({ kind }) => kind),
     /** Makes every kind of load in a page of the allowed site. @param session Makes those of a client, too. */
     loadAll: async (page: { evaluate(script: string): Promise<unknown> }, session?: PageSession) => {
       for (const { kind, port } of judges) {
-        const load = LOADS[kind] ?? UDP[kind];
+        const load = loads[kind];
         if (!load) continue;
         const call = `Promise.resolve((${load.toString()})('127.0.0.2:${port}', '${port}'))`;
         await page.evaluate(`(() => { ${CONNECT} try { ${call}.catch(() => {}); } catch {} })()`);
@@ -269,7 +314,7 @@ export function useJudges() {
       await new Promise((resolve) => setTimeout(resolve, 1500));
       if (!session) return;
       for (const { kind, port } of judges)
-        await OF_CLIENTS[kind]?.(session, `127.0.0.2:${port}`).catch(() => {});
+        await ofClients[kind]?.(session, `127.0.0.2:${port}`).catch(() => {});
     },
     /** The kinds that reached another host since the last call. */
     reached: () => {
@@ -280,34 +325,49 @@ export function useJudges() {
   };
 }
 
-async function listenTcp(kind: string): Promise<Judge> {
+/** Listens over TCP and UDP, at one port that is free on all addresses. */
+async function listen(kind: string): Promise<Judge> {
+  for (;;) {
+    const judge = openJudge(kind);
+    try {
+      await judge.listen();
+      return judge;
+    } catch (error) {
+      judge.close();
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
+}
+
+function openJudge(kind: string): Judge & { listen(): Promise<void> } {
+  const servers: Server[] = [];
+  const sockets = new Set<Socket>();
+  const packets = createSocket('udp4', () => judge.count++);
   const judge = {
     kind,
     port: 0,
     count: 0,
-    close: () => [...servers, ...sockets].forEach((one) => ('close' in one ? one.close() : one.destroy())),
+    listen: async () => {
+      // Also `localhost`, whose other ports are allowed.
+      for (const host of ['127.0.0.1', '127.0.0.2', '::1']) {
+        const server = createServer((socket) => {
+          judge.count++;
+          sockets.add(socket);
+          socket.on('error', () => {}).end(ANSWER);
+        });
+        servers.push(server);
+        await once(server.listen(judge.port, host), 'listening');
+        judge.port = (server.address() as AddressInfo).port;
+      }
+      await once(packets.bind(judge.port, '127.0.0.2'), 'listening');
+    },
+    close: () => {
+      for (const server of servers) server.close();
+      for (const socket of sockets) socket.destroy();
+      packets.close();
+    },
   };
-  const servers: Server[] = [];
-  const sockets = new Set<Socket>();
-  // Also `localhost`, whose other ports are allowed.
-  for (const host of ['127.0.0.2', '127.0.0.1', '::1']) {
-    const server = createServer((socket) => {
-      judge.count++;
-      sockets.add(socket);
-      socket.on('error', () => {}).end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
-    });
-    servers.push(server);
-    await once(server.listen(judge.port, host), 'listening');
-    judge.port = (server.address() as AddressInfo).port;
-  }
   return judge;
 }
 
-async function listenUdp(kind: string): Promise<Judge> {
-  const socket = createSocket('udp4');
-  const judge = { kind, port: 0, count: 0, close: () => socket.close() };
-  socket.on('message', () => judge.count++);
-  await once(socket.bind(0, '127.0.0.2'), 'listening');
-  judge.port = socket.address().port;
-  return judge;
-}
+const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n';

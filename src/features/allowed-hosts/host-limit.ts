@@ -63,7 +63,7 @@ export class HostLimit implements ConnectExtension {
   #ownSessions = new Set<string>();
   /** The JavaScript worlds of clients without WebRTC, by session and name, with the ids of the scripts that removed it. */
   #worlds = new Map<string | undefined, Map<string, Promise<string | undefined>>>();
-  /** The sessions of clients with pages, by id, with their targets, or `BELOW` for frames and workers. */
+  /** The sessions of clients with pages, frames and workers, by id, with their targets. */
   readonly #sessions = new Map<string, string>();
   #guard!: PageGuard;
   #starts!: PageStarts;
@@ -172,7 +172,8 @@ export class HostLimit implements ConnectExtension {
   /** The rules for all clients. */
   readonly rules: MessageRules = {
     isLimit: true,
-    refuse: (method) => {
+    refuse: (method, session) => {
+      if (this.#isOwn(session)) return undefined;
       const isRefused =
         OUTSIDE.test(method) ||
         INTO_PAGES.test(method) ||
@@ -193,17 +194,25 @@ export class HostLimit implements ConnectExtension {
         return this.#inContext({ browserContextId }, session);
       },
       'Target.attachToTarget': (params, session) => this.#attach(params, session),
-      'Target.autoAttachRelated': (params, session) => this.#attach(params, session),
-      // Only the guard lets new pages wait, and go on.
+      'Target.autoAttachRelated': async (params, session) => {
+        await this.#attach(params, session);
+        return { waitForDebuggerOnStart: false };
+      },
+      // Only the guard lets targets wait, and go on.
       'Target.setAutoAttach': ({ autoAttach, waitForDebuggerOnStart, filter }, session = '', cdp) => {
-        if (this.#isOwn(session) || this.#sessions.get(session) !== undefined) return undefined;
+        if (this.#isOwn(session)) return undefined;
         const admitted = autoAttach && waitForDebuggerOnStart ? filterOf(filter) : undefined;
-        if (this.#starts.attach(cdp, session, admitted)) void cdp.ended.then(() => this.#starts.leave(cdp));
+        const below = this.#sessions.get(session);
+        // The browser handles commands in order: this one is sent after that of the client.
+        const isDone = async () => void (await cdp.send('Target.getTargetInfo', { targetId: below }));
+        const done = below === undefined ? undefined : Promise.resolve().then(isDone);
+        if (this.#starts.attach(cdp, session, admitted, { below, done }))
+          void cdp.ended.then(() => this.#starts.leave(cdp));
         return { waitForDebuggerOnStart: false };
       },
       'Runtime.runIfWaitingForDebugger': (_params, session = '', cdp) => {
+        if (this.#isOwn(session)) return undefined;
         const targetId = this.#sessions.get(session);
-        if (this.#isOwn(session) || targetId === BELOW) return undefined;
         if (targetId !== undefined) this.#starts.ready(cdp, targetId);
         return false;
       },
@@ -252,11 +261,11 @@ export class HostLimit implements ConnectExtension {
         const { targetId, type } = targetInfo;
         if (type === 'browser') this.#browserSessions.add(sessionId);
         if (!this.#isSeen(targetInfo)) return false;
-        const isBelow = type === 'iframe' || type === 'worker';
-        if (type !== 'browser' && type !== 'tab') this.#sessions.set(sessionId, isBelow ? BELOW : targetId);
-        const how = () => (isBelow ? undefined : { waitingForDebugger: this.#starts.isWaiting(targetId) });
-        if (!/^(page|iframe)$/.test(type)) return Promise.resolve(how());
-        return this.#guard.ready(targetId).then(how);
+        if (type !== 'browser' && type !== 'tab') this.#sessions.set(sessionId, targetId);
+        const how = () => ({ waitingForDebugger: this.#starts.isWaiting(targetId) });
+        if (!/^(page|iframe|worker)$/.test(type)) return Promise.resolve(how());
+        // A frame or worker can be gone.
+        return this.#guard.ready(targetId).then(how, () => false);
       },
       'Target.detachedFromTarget': ({ sessionId = '' }) => void this.#sessions.delete(sessionId),
       'Target.targetCreated': ({ targetInfo }, session) =>
@@ -314,9 +323,6 @@ export class HostLimit implements ConnectExtension {
     if (/^(page|iframe)$/.test(targetInfo.type)) await this.#guard.ready(targetId);
   }
 }
-
-/** Instead of the id of a frame or a worker, which is not empty. */
-const BELOW = '';
 
 const NO_CONTEXT = 'Failed to find browser context with this id';
 

@@ -15,11 +15,17 @@ export const REFUSED = 'net::ERR_PROXY_CONNECTION_FAILED';
 /** Pages, frames of other sites, and workers, which have no WebRTC, but whose requests are refused, too. */
 const GUARDED = ['page', 'iframe', 'worker', 'shared_worker', 'service_worker'].map((type) => ({ type }));
 
-type Target = EventParams<'Target.attachedToTarget'>['targetInfo'];
+/** How the guard attaches to pages, and to what is below a target. */
+const PAGES = { flatten: true };
+const FRAMES = { flatten: false };
+
+type Attached = EventParams<'Target.attachedToTarget'>;
+type Target = Attached['targetInfo'];
 
 interface Prepared {
   readonly session: Promise<string>;
   readonly done: (session: string) => void;
+  readonly fail: (error: unknown) => void;
 }
 
 /** Takes WebRTC from all pages before their first script, and reports the requests that failed because of the limit. */
@@ -30,7 +36,9 @@ export class PageGuard {
   readonly #starts: PageStarts;
   /** By the id of the target. */
   readonly #prepared = new Map<string, Prepared>();
+  /** The targets of sessions: those that guard, and those in which frames and workers wait. */
   readonly #targets = new Map<string, string>();
+  readonly #held = new Map<string, string>();
   readonly #guarded = new Set<string>();
 
   /** @param isGuarded False for pages that are not of the lease. */
@@ -45,16 +53,22 @@ export class PageGuard {
     this.#onRefused = onRefused;
     this.#starts = starts;
     starts.isHeld = true;
+    // Chromium asks the clients in the order in which they attached, and those after one that waits only when the frame goes on.
+    starts.onAttached = async (targetId) => this.#attach(await this.ready(targetId), FRAMES);
   }
 
   readonly listeners: EventListeners = {
-    'Target.attachedToTarget': (params, _data, parent) => void this.#prepare(params, parent).catch(() => {}),
+    'Target.attachedToTarget': (params, _data, parent) => {
+      const { sessionId, targetInfo } = params;
+      if (parent === undefined) return void this.#begin(params).catch(() => {});
+      this.#held.set(sessionId, targetInfo.targetId);
+      void this.#beginBelow(params, parent).catch((error: unknown) => this.#end(targetInfo.targetId, error));
+    },
     'Target.detachedFromTarget': ({ sessionId = '' }) => {
-      const targetId = this.#targets.get(sessionId) ?? '';
-      this.#starts.end(targetId);
-      this.#prepared.delete(targetId);
-      this.#guarded.delete(targetId);
+      const targetId = this.#targets.get(sessionId) ?? this.#held.get(sessionId);
       this.#targets.delete(sessionId);
+      this.#held.delete(sessionId);
+      if (targetId !== undefined) this.#end(targetId, new Error('The page is closed.'));
     },
     'Log.entryAdded': ({ entry: { text, url } }) => {
       if (!text.includes(REFUSED)) return;
@@ -69,7 +83,7 @@ export class PageGuard {
 
   /** Begins with all pages that are open, and those to come. */
   async begin(): Promise<void> {
-    await this.#attach(undefined);
+    await this.#attach(undefined, PAGES);
   }
 
   /** Whether a page of the lease is prepared, or is being prepared. */
@@ -77,8 +91,9 @@ export class PageGuard {
     return this.#guarded.has(targetId);
   }
 
-  /** Waits until a page is prepared. Resolves to the session of the guard. */
+  /** Waits until a target is prepared. Resolves to the session of the guard. @throws If the target is closed. */
   async ready(targetId: string): Promise<string> {
+    if (!this.#guarded.has(targetId)) await this.#cdp().send('Target.getTargetInfo', { targetId });
     const late = () => new Error('The page could not be prepared in time.');
     return raceTimeout(PREPARATION_TIMEOUT, () => this.#preparedOf(targetId).session, late);
   }
@@ -92,25 +107,51 @@ export class PageGuard {
     await raceTimeout(FLUSH_TIMEOUT, () => Promise.allSettled(reports), late).catch(() => {});
   }
 
-  async #attach(sessionId: string | undefined): Promise<void> {
-    const how = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter: GUARDED };
-    await this.#cdp().send('Target.setAutoAttach', how, sessionId);
+  async #attach(sessionId: string | undefined, how: object): Promise<void> {
+    const all = { autoAttach: true, waitForDebuggerOnStart: true, filter: GUARDED };
+    await this.#cdp().send('Target.setAutoAttach', { ...all, ...how }, sessionId);
   }
 
-  async #prepare(
-    { sessionId, targetInfo, waitingForDebugger = false }: EventParams<'Target.attachedToTarget'>,
-    parent: string | undefined,
+  async #begin({ sessionId, targetInfo, waitingForDebugger = false }: Attached): Promise<void> {
+    const { targetId, type } = targetInfo;
+    const goOn = () => this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId);
+    // The session of a frame or worker that this object has opened.
+    if (/^(iframe|worker)$/.test(type)) return;
+    if (!this.#isGuarded(targetInfo)) return void (await goOn());
+    if (waitingForDebugger) this.#starts.begin(targetId);
+    await this.#prepare(sessionId, targetInfo);
+    if (waitingForDebugger) await this.#starts.settled(targetInfo);
+    await goOn();
+  }
+
+  /**
+   * Begins with a frame of another site, or a worker. The command that lets a frame go on would reach its process, and let a new page of
+   * this process go on that is not prepared. So the frame waits in a session that can be ended in the browser itself: a message without
+   * an id is not passed on.
+   */
+  async #beginBelow(
+    { sessionId, targetInfo, waitingForDebugger = false }: Attached,
+    parent: string,
   ): Promise<void> {
     const { targetId, type } = targetInfo;
-    const send = (method: string, params?: object) => this.#cdp().send(method, params, sessionId);
+    if (waitingForDebugger) this.#starts.begin(targetId);
+    await this.#prepare(await this.#cdp().attach(targetId), targetInfo);
+    if (!waitingForDebugger) return;
+    await this.#starts.settled(targetInfo, this.#targets.get(parent));
+    const method = 'Runtime.runIfWaitingForDebugger';
+    const message = JSON.stringify(type === 'iframe' ? { method } : { id: 1, method });
+    await this.#cdp().send('Target.sendMessageToTarget', { sessionId, message }, parent);
+  }
+
+  /** Resolves when no script of a target can run without the guard. */
+  async #prepare(sessionId: string, { targetId, type }: Target): Promise<void> {
     this.#targets.set(sessionId, targetId);
-    // The commands of a page that waits may have no response before it goes on.
-    const sendOnly = (method: string, params?: object) => void send(method, params).catch(() => {});
-    if (!this.#isGuarded(targetInfo)) return sendOnly('Runtime.runIfWaitingForDebugger');
     this.#guarded.add(targetId);
-    // Frames and workers of a page wait for each client: Chromium reports them to no client that does not let them wait.
-    const isNewPage = waitingForDebugger && parent === undefined;
-    if (isNewPage) this.#starts.begin(targetId);
+    // The commands of a page that waits may have no response before it goes on.
+    const sendOnly = (method: string, params?: object) =>
+      void this.#cdp()
+        .send(method, params, sessionId)
+        .catch(() => {});
     if (/^(page|iframe)$/.test(type)) {
       // Without it, the script would run only now.
       sendOnly('Page.enable');
@@ -118,18 +159,26 @@ export class PageGuard {
     }
     sendOnly('Log.enable');
     // The browser itself handles this command, after it has passed the others on: later ones of other clients come after them.
-    await this.#attach(sessionId);
+    await this.#attach(sessionId, FRAMES);
     this.#preparedOf(targetId).done(sessionId);
-    if (isNewPage) await this.#starts.settled(targetId, type);
-    sendOnly('Runtime.runIfWaitingForDebugger');
+  }
+
+  #end(targetId: string, error: unknown): void {
+    this.#starts.end(targetId);
+    this.#prepared.get(targetId)?.fail(error);
+    this.#prepared.delete(targetId);
+    this.#guarded.delete(targetId);
   }
 
   #preparedOf(targetId: string): Prepared {
     const known = this.#prepared.get(targetId);
     if (known) return known;
     let done = (_session: string) => {};
-    const session = new Promise<string>((resolve) => (done = resolve));
-    const prepared = { session, done };
+    let fail = (_error: unknown) => {};
+    const session = new Promise<string>((resolve, reject) => ([done, fail] = [resolve, reject]));
+    // Nobody may wait for it.
+    session.catch(() => {});
+    const prepared = { session, done, fail };
     this.#prepared.set(targetId, prepared);
     return prepared;
   }

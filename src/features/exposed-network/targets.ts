@@ -87,18 +87,15 @@ export class Targets {
   }
 
   async #begin(target: AttachedTarget): Promise<void> {
-    const { sessionId, type } = target;
+    const { type } = target;
     const prepared = KINDS.test(type) ? this.#prepare(target) : undefined;
     // The browser handles commands in order. It may be closed in the meantime.
-    const reached = KINDS.test(type) ? this.#attachBelow(sessionId) : undefined;
+    const reached = KINDS.test(type) ? this.#attachBelow(target) : undefined;
     await Promise.allSettled([prepared, reached, this.#goOn(target, reached)]);
   }
 
-  async #goOn(
-    { targetId, sessionId, parent }: AttachedTarget,
-    reached: Promise<void> | undefined,
-  ): Promise<void> {
-    if (!this.#starts.isHeld || parent)
+  async #goOn({ targetId, sessionId }: AttachedTarget, reached: Promise<void> | undefined): Promise<void> {
+    if (!this.#starts.isHeld)
       return void (await this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId));
     // The browser responds after it has passed the commands on.
     await reached;
@@ -110,11 +107,12 @@ export class Targets {
     this.#starts.leave(this);
   }
 
-  async #attachBelow(sessionId: string | undefined): Promise<void> {
-    const isHeld = this.#starts.isHeld && sessionId === undefined;
-    if (isHeld) this.#starts.attach(this, '', filterOf(undefined));
-    const how = { autoAttach: true, waitForDebuggerOnStart: !isHeld, flatten: true };
-    await this.#cdp().send('Target.setAutoAttach', how, sessionId);
+  async #attachBelow(target: AttachedTarget | undefined): Promise<void> {
+    const { sessionId, targetId: below } = target ?? {};
+    const how = { autoAttach: true, waitForDebuggerOnStart: !this.#starts.isHeld, flatten: true };
+    const done = this.#cdp().send('Target.setAutoAttach', how, sessionId);
+    if (this.#starts.isHeld) this.#starts.attach(this, sessionId ?? '', filterOf(undefined), { below, done });
+    await done;
   }
 }
 

@@ -7,8 +7,7 @@ import { OTHER_HOSTS, useJudges } from '../../support/host-judges.js';
 import { useLocalPool } from '../../support/local.js';
 
 const used = useLocalPool({ args: [OTHER_HOSTS] });
-const { site, kinds, loadAll, reached } = useJudges();
-const allowedHosts = () => new URL(site.url).host;
+const { site, allowedHosts, kinds, loadAll, reached } = useJudges();
 /** Sends any command. */
 const sessionWith = async (context: BrowserContext, page: Page) =>
   (await context.newCDPSession(page)) as unknown as {

@@ -8,7 +8,7 @@ import { OTHER_HOSTS, useJudges } from '../../support/host-judges.js';
 import { useLocalPool } from '../../support/local.js';
 
 const used = useLocalPool({ args: [OTHER_HOSTS], pools: [{ name: 'test', size: 1, timeoutSeconds: 300 }] });
-const { site, loadAll, reached } = useJudges();
+const { site, allowedHosts, loadAll, reached } = useJudges();
 
 interface AnyPage {
   goto(url: string): Promise<unknown>;
@@ -55,7 +55,7 @@ it.each(Object.entries(CLIENTS))(
       await page.goto(site.url);
       title = await page.title();
       await loadAll(page);
-    }, new URL(site.url).host);
+    }, allowedHosts());
     expect({ title, reached: reached() }).toEqual({ title: 'allowed', reached: [] });
   },
 );
@@ -72,7 +72,7 @@ it('exec --allow-hosts gives its command addresses of this machine, whose browse
       console.log(JSON.stringify({ title: await page.title(), failed, bidi, host: new URL(cdp).hostname, path: new URL(cdp).search }));
       await browser.close();
     })();`;
-  const args = ['exec', 'test', '--allow-hosts', new URL(site.url).host, '--', 'node', '-e', script];
+  const args = ['exec', 'test', '--allow-hosts', allowedHosts(), '--', 'node', '-e', script];
   const { code, stdout, stderr } = await startClient(args, used.local).ended;
   expect({ code, stderr }).toEqual({
     code: 0,
