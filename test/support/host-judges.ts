@@ -210,7 +210,7 @@ export const OF_WHOLE_BROWSERS: typeof LOADS = {
     const beginning = setInterval(() => {
       begin(site);
       const frames = document.querySelectorAll('iframe');
-      if (frames.length > 10) frames[frames.length - 8]!.remove();
+      if (frames.length > 10) [...frames].at(-8)!.remove();
     }, 40);
     addEventListener('message', () => {
       clearInterval(beginning);
