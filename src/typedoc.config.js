@@ -43,6 +43,7 @@ export default {
     'Feature',
     'FixturesOf',
     'Leaser',
+    'PoolSteps',
     'WorkerBrowser',
     'StepOf',
     'WorkerState',

@@ -12,7 +12,6 @@ const PREFIX = 'pooled-browser-lease-3.';
 interface LeaseRecord<Session extends object = object> extends Handover<Session> {
   /** Id or name of the pool. */
   readonly pool: string;
-  /** Address of the service. */
   readonly baseUrl: string;
 }
 

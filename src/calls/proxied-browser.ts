@@ -27,7 +27,6 @@ export interface ProxyPlan {
 
 /** The first client of a browser. */
 interface FirstClient {
-  /** The name in its path. */
   readonly name: string | undefined;
   readonly protocol: Protocol;
   /** URL that the first page shows. */

@@ -66,7 +66,6 @@ export class WaitingClient {
     });
   }
 
-  /** Stops reading. */
   stop(): void {
     this.#connection.off('data', this.#onData).off('end', this.#onGone).off('close', this.#onGone);
     this.#connection.pause();
@@ -83,7 +82,6 @@ export class WaitingClient {
 
 const GONE = new Error('The client closed its connection.');
 
-/** Disconnects a client. */
 export function hangUp(client: WebSocket, reason: string, code = GOING_AWAY): void {
   if (client.readyState !== client.OPEN) return;
   client.close(code, reason.slice(0, LONGEST_REASON));

@@ -144,7 +144,6 @@ type Log = (what: string) => void;
 
 interface Order {
   pool: BrowserPool;
-  /** URL of the shop. */
   url: string;
   log: Log;
 }
@@ -204,7 +203,6 @@ const PRODUCTS = [
   { path: '/lamp', name: 'Lamp 💡', price: '39.50 EUR' },
 ] as const;
 
-/** Opens a small web shop on 127.0.0.1. */
 async function openShop(): Promise<AsyncDisposable & { url: string }> {
   let orders = 0;
   const server = createServer((request, response) => {

@@ -108,7 +108,6 @@ const ADVICE: Readonly<Record<LocalBrowserKind, string>> = {
   ].join('\n'),
 };
 
-/** The packages of Debian. */
 const PACKAGES: Readonly<Record<LocalBrowserKind, string>> = { chromium: 'chromium', firefox: 'firefox-esr' };
 
 /** Facts that decide how a browser is installed. */

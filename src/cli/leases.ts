@@ -45,7 +45,6 @@ interface LeasesOptions extends ServiceOptions {
 
 /** An active lease of this library. */
 interface ActiveLease extends ListedSession {
-  /** The tag of the lease. */
   lease: string;
   /** Since the acquire request, in ms, as far as the clocks of the machines agree. */
   age: number | undefined;

@@ -6,7 +6,6 @@ import type { MapOptions } from '../jobs/options.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { CliError, EXIT } from './errors.js';
 
-/** The exports of a script. */
 interface TaskScript {
   /** The default export. Its argument is typed by the library that the script uses. */
   readonly task: (task: unknown) => unknown;

@@ -7,7 +7,6 @@ import { environment } from '../shared/environment.js';
 /** Options of each command that sends requests to a service. */
 export interface ServiceOptions {
   baseUrl?: string;
-  /** Name of the service. */
   service?: string;
 }
 

@@ -82,7 +82,6 @@ export class BrowserFiles {
     return this.#isOpen;
   }
 
-  /** Opens the WebSocket. */
   async open(): Promise<void> {
     await this.#connect();
   }

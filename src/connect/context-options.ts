@@ -4,7 +4,6 @@ import { InvalidOptionError } from '../shared/errors.js';
 
 /** What is known about the options of a library's contexts. */
 interface KnownOptions {
-  /** Name of the library. */
   readonly library: string;
   /** The names of its options. A newer version, or a variant of the library, may have more. */
   readonly names: readonly string[];
@@ -12,7 +11,6 @@ interface KnownOptions {
   readonly missing: Readonly<Record<string, string>>;
 }
 
-/** The options of a context of Playwright. */
 export const PLAYWRIGHT_OPTIONS = Object.keys({
   acceptDownloads: 0,
   baseURL: 0,

@@ -27,7 +27,6 @@ export interface BrowserDownload {
 export interface DownloadPage {
   /** Its id, and those of the pages that opened it. */
   readonly ids: readonly string[];
-  /** Id of its context. */
   readonly contextId: string | undefined;
 }
 
@@ -143,7 +142,6 @@ export class DownloadWatch {
     );
   }
 
-  /** Ends a download. */
   async cancel({ guid }: BrowserDownload): Promise<void> {
     const cancel = (browserContextId: string | undefined) =>
       this.#files.send('Browser.cancelDownload', { guid, browserContextId }).catch(() => {});

@@ -45,7 +45,6 @@ export interface ConnectExtension {
   cut(): void;
 }
 
-/** The extensions of one connection. */
 export class Extensions {
   #all: readonly ConnectExtension[] = [];
 

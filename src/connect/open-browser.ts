@@ -31,7 +31,6 @@ export interface ConnectPlan {
   readonly trust: Trust;
   /** A connection that may be open already. */
   readonly spare: SpareConnection;
-  /** URL of the page for the callback. */
   readonly pageUrl: string | undefined;
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
@@ -257,7 +256,6 @@ export async function openSocket(
   return socket;
 }
 
-/** The filter of a connection. */
 function filterOf(socket: Socket, onMisfit?: (name: string) => void): MessageFilter {
   const filter = new MessageFilter(socket, onMisfit);
   socket.tap = filter;

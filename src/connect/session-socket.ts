@@ -100,7 +100,6 @@ export class Sessions {
     this.#cdp = cdp;
   }
 
-  /** Opens a session of the browser. */
   async ofBrowser(): Promise<SessionSocket> {
     return this.#add((await this.#cdp.send('Target.attachToBrowserTarget')).sessionId);
   }

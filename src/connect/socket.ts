@@ -42,7 +42,6 @@ interface SocketOptions {
   readonly network?: NetworkSettings;
   /** A connection that may be open already, and is remembered for the next WebSocket. */
   readonly spare?: SpareConnection | undefined;
-  /** Headers of the upgrade. */
   readonly headers?: Readonly<Record<string, string>>;
   /** For a service that closes a connection without commands. By default, none is sent by itself. */
   readonly keepAlive?: KeepAlivePlan | undefined;

@@ -28,7 +28,6 @@ interface Holder {
   readonly started?: string | undefined;
 }
 
-/** A lock as it was seen. */
 interface SeenLock {
   /** Undefined if the lock can't be read: it may be another user's. */
   readonly text: string | undefined;

@@ -31,7 +31,6 @@ export interface BrowserEnd {
   released: Promise<unknown>;
 }
 
-/** How an attempt ended. */
 interface Attempt<Value> {
   readonly result: PromiseSettledResult<Value>;
   readonly hasTimedOut: boolean;
@@ -48,7 +47,6 @@ type Collecting = Awaited<ReturnType<PooledLease<object>['beginWork']>>;
 export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   readonly #plan: TaskPlan<Handles, Input, Value, Session>;
   readonly #lease: PooledLease<Handles, Session>;
-  /** Aborts the lease. */
   readonly #abort: LinkedAbort;
   /** Aborts when no other task may start in this browser. */
   readonly #retired: LinkedAbort;

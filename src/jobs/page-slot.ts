@@ -31,7 +31,6 @@ export class PageSlot<Handles> {
   readonly #plan: SlotPlan<Handles>;
   #current: Workspace<Handles> | undefined;
   #next: Prepared<Handles> | undefined;
-  /** Of the latest task. */
   #context: TaskContext | undefined;
   /** Whether the latest task had the options of the one before. */
   #isSteady = true;

@@ -75,7 +75,6 @@ interface HostTask {
 
 /** Counts what happens in a job and reports it to the caller's listener. */
 export class Progress {
-  /** The counts of the whole job. */
   readonly counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
   readonly #running = new Map<HostTask, { attempt: AttemptFacts; start: number }>();
   readonly #began = performance.now();

@@ -15,7 +15,6 @@ import { TaskQueue } from './task-queue.js';
 import { returningData } from './task-value.js';
 import { Workers } from './workers.js';
 
-/** The parts of a job. */
 export interface JobPlan<Handles, Input, Value, Session extends object> {
   pool: BrowserPool<Session>;
   connector: Connector<Handles>;
@@ -85,7 +84,6 @@ export class Job<Handles, Input, Value, Session extends object> {
     return this.#progress.summary;
   }
 
-  /** What the job has done so far. */
   get counts(): Pick<MapSummary, 'done' | 'failed'> {
     return this.#progress.counts;
   }

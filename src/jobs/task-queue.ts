@@ -113,20 +113,17 @@ export class TaskQueue<Input, Value, Session extends object> {
     this.#dispatch();
   }
 
-  /** Called by the task. */
   begin(task: Task<Input, Value, Session>): void {
     this.#hosts.begin(task.host);
     this.#dispatch();
   }
 
-  /** Called by the task. */
   putBack(task: Task<Input, Value, Session>): void {
     this.#hosts.unclaim(task.host);
     this.#waiting.unshift(task);
     this.#dispatch();
   }
 
-  /** Called by the task. */
   retry(task: Task<Input, Value, Session>, pause: number, hostPause: number): void {
     this.#hosts.end(task.host, hostPause);
     this.#delayed++;
@@ -140,7 +137,6 @@ export class TaskQueue<Input, Value, Session extends object> {
     void delay(pause, this.#closed.signal).then(add, add);
   }
 
-  /** Called by the task. */
   finish(task: Task<Input, Value, Session>, isDelivered: boolean, hostPause: number): void {
     this.#hosts.end(task.host, hostPause);
     this.#unfinished--;

@@ -32,7 +32,6 @@ interface OwningQueue<Of> {
   finish(task: Of, isDelivered: boolean, hostPause: number): void;
 }
 
-/** Where an attempt ran. */
 export interface AttemptPlace<Session extends object> {
   readonly session: Session;
   readonly sessionId: string;
@@ -78,7 +77,6 @@ export class Task<Input, Value, Session extends object> {
     this.attempts = pulled.attempts ?? 0;
   }
 
-  /** An attempt begins. */
   begin(): void {
     this.attempts++;
     this.#queue.begin(this);

@@ -34,7 +34,6 @@ const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
 /** The workers of a job. Each leases one browser after another, while tasks wait for one. */
 export class Workers<Handles, Input, Value, Session extends object> {
   readonly #plan: WorkersPlan<Handles, Input, Value, Session>;
-  /** Number of leases so far. */
   #leases = 0;
   /** Number of browsers that work now. */
   #open = 0;

@@ -91,7 +91,6 @@ export interface Work<Step extends AnyStep = AnyStep> extends WorkPart {
 /** The connection of an opened lease, and the handles of its callback. */
 export type OpenedPart = Pick<Work, 'connection' | 'handles'>;
 
-/** How a run, a task or a test ended. */
 export interface WorkEnd {
   /** Part of the names of its files. */
   readonly name: string;
@@ -115,7 +114,6 @@ export interface RunningWork<Result> {
   end(how: WorkEnd | undefined): Promise<Result>;
 }
 
-/** The end of a lease, for the features. */
 export interface LeaseEnding<Step extends AnyStep = AnyStep> {
   readonly lease: LeaseContext<Step>;
   /** Missing if another program used the browser. */

@@ -25,7 +25,6 @@ const TIMEOUT = 10_000;
 /** The hooks of the end, in their order. */
 export type EndHook = 'stop' | 'collect' | 'cleaning' | 'released';
 
-/** Calls the hooks of the features of one call. */
 export class Hooks<Features extends FeatureSet> {
   readonly #features: readonly LeaseFeature[];
   readonly #call: CallContext;

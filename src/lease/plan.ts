@@ -27,7 +27,6 @@ export interface ConnectedPlan<
   readonly addedNames?: readonly string[];
 }
 
-/** How the use of a lease ended. */
 export interface LeaseEnd {
   readonly status: 'ok' | 'failed';
   readonly error?: unknown;

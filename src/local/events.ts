@@ -56,7 +56,6 @@ export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
  */
 export type DestroyReason = 'released' | 'flushed' | 'deleted' | 'inactive' | 'exited' | 'closed';
 
-/** Receives events. */
 export type Log = (event: ServedPoolEvent) => void;
 
 /** Numbers of browsers by state, and totals since the start. */

@@ -23,7 +23,6 @@ export interface LocalFeature<Options extends object = object, Added extends obj
   prepare(options: Options): (context: FeatureContext<Event>) => RunningFeature<Added>;
 }
 
-/** What a feature can use. */
 export interface FeatureContext<Event = never> {
   /** `127.0.0.1:<port>` of the server. */
   readonly host: string;
@@ -34,7 +33,6 @@ export interface FeatureContext<Event = never> {
   readonly quirks: Quirks;
   /** @internal The links to a live view of this lease, if there is one. */
   readonly liveLinks: (pool: ServedPool, lease: ServedLease) => LiveLinks | undefined;
-  /** Emits an event. */
   log(event: ServedPoolEvent | Event): void;
 }
 

@@ -19,7 +19,6 @@ export interface CdpBrowser {
 
 /** The way of one client to its browser. */
 export interface CdpChannel {
-  /** Sends a command. */
   send(command: CdpMessage): void;
   /** Ends the client. The browser then undoes what the client set up, and resumes what it paused. */
   close(): void;

@@ -13,7 +13,6 @@ export interface OpenResponse {
   readonly body: Readable;
 }
 
-/** A response of a service. */
 export interface HttpResponse {
   status: number;
   headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -111,13 +110,11 @@ export function readAs<T>(response: HttpResponse, facts: ErrorFacts, read: (json
   }
 }
 
-/** Throws for an unsuccessful response. */
 export function expectSuccess(response: HttpResponse, facts: ErrorFacts): HttpResponse {
   if (isSuccess(response.status)) return response;
   throw serviceError(response, facts);
 }
 
-/** Creates the error for an unsuccessful response. */
 export function serviceError(response: HttpResponse, facts: ErrorFacts): PoolServiceError {
   const { status } = response;
   const { code, message, details, inner_error } = readErrorBody(response.body, status);
@@ -135,7 +132,6 @@ export function serviceError(response: HttpResponse, facts: ErrorFacts): PoolSer
   );
 }
 
-/** Creates the error for an unexpected response. */
 export function responseError(
   fault: string,
   response: HttpResponse,

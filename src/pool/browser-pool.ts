@@ -255,7 +255,6 @@ export class BrowserPool<Session extends object = BrowserSession> {
     return readAs(await coreOf(this).client.send(request, how), how.facts, read);
   }
 
-  /** Reads the options of a method for one session. */
   #read<C extends Checks>(checks: C, options: unknown, caller: string, sessionId: string) {
     const settings = readOptions(checks, options, caller);
     const facts = { ...this.#facts(), sessionId: readOption(pathSegment(), 'sessionId', sessionId) };

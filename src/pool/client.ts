@@ -15,7 +15,6 @@ import { authorize, completeRequest, type CompleteRequest } from './tickets.js';
 /** Timeout of a request that does not wait for a browser, in ms. */
 export const REQUEST_TIMEOUT = 30_000;
 
-/** How to send a request. */
 export interface SendOptions {
   /** Pool and session, for errors. */
   facts: ErrorFacts;

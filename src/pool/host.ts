@@ -34,7 +34,6 @@ export class Host {
   // Hidden from `inspect`: both can contain a password.
   readonly #network: NetworkSettings;
   readonly #route: Route;
-  /** The options `local` of the pools. */
   readonly #local: LocalOptions;
   readonly #key: string;
   #url: URL;

@@ -107,7 +107,6 @@ export class ReleaseHelper {
     return { markSent, remove };
   }
 
-  /** Passes a new token on. */
   sendToken(token: string): void {
     this.#guard?.send([{ token }]);
   }

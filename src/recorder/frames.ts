@@ -33,7 +33,6 @@ export class FrameFile {
     });
   }
 
-  /** Number of appended bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -81,7 +80,6 @@ async function read(file: FileHandle, position: number, length: number): Promise
   return bytesRead === length ? buffer : undefined;
 }
 
-/** A frame of a video. */
 export interface TimedFrame extends Frame {
   /** Milliseconds until the next frame, or until the end of the video. */
   readonly duration: number;

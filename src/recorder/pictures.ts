@@ -122,7 +122,6 @@ const REMEMBERED = 4;
 /** Milliseconds for a picture. Doubles with each picture that does not come, as in a page with a dialog. */
 const PICTURE_TIMEOUT = 1_000;
 
-/** Most doublings. */
 const MOST_DOUBLINGS = 5;
 
 /** A screencast that only reports changes: as small as possible. */

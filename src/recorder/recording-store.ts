@@ -22,14 +22,11 @@ export interface StoredRecording {
   readonly startedAt: Date;
   readonly session: { readonly leaseName?: string | undefined };
   readonly files: RecordingFiles;
-  /** Bytes on the disk. */
   readonly bytes: number;
-  /** Bytes of the frames. */
   readonly frameBytes: number;
   readonly finishedAt?: Date;
 }
 
-/** Paths of the files of a recording. */
 export interface RecordingFiles {
   /** The frames, until the video is written. */
   readonly frames: string;
@@ -49,7 +46,6 @@ interface Earlier {
 /** All recordings, the oldest first, and their files. Finished recordings are removed when they exceed the limits. */
 export class RecordingStore<Recording extends StoredRecording> {
   readonly #limits: RecordingLimits;
-  /** The folder of the options. */
   readonly #folder: string | undefined;
   readonly #recordings: Recording[] = [];
   /** The oldest first. Undefined until this process records into the folder of the options. */

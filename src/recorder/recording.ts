@@ -118,12 +118,10 @@ export class Recording {
     return this.#length !== undefined;
   }
 
-  /** Bytes of the frames so far. */
   get frameBytes(): number {
     return this.#frames.bytes;
   }
 
-  /** Bytes on the disk. */
   get bytes(): number {
     return this.finishedAt ? (this.video?.size ?? 0) : this.frameBytes + this.#video.reserved;
   }

@@ -3,7 +3,6 @@ import { ChromiumEncoder, type EncodedChunk } from './chromium-encoder.js';
 import { layOutFrames, readFrames, type TimedFrame } from './frames.js';
 import type { Video, VideoFile } from './video-file.js';
 
-/** The input for a video. */
 export interface VideoSource {
   /** Path of the file with the frames. */
   readonly frames: string;

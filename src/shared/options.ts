@@ -90,7 +90,6 @@ export function checked<T>(faultOf: (value: unknown) => string | undefined): Che
   return checkOf(v.custom<T>(isValid, ({ input }) => faultOf(input)!));
 }
 
-/** A function of the caller. */
 export function callback<F>(): Check<F> {
   return check<F>('a function', (value) => typeof value === 'function');
 }

@@ -67,7 +67,6 @@ export class Recordings {
     if (this.isRecording) this.#starting = this.#start();
   }
 
-  /** Whether this lease records. */
   get isRecording(): boolean {
     return this.#settings.replays === 'record';
   }

@@ -12,7 +12,6 @@ import {
   type RecordedReason,
 } from '../outcome.js';
 
-/** The data of a job. */
 export interface QueuedInput {
   readonly index: number;
   readonly input: unknown;

@@ -34,7 +34,6 @@ export async function describeBrowser(api: Api, { id }: RouteCall): Promise<Answ
   };
 }
 
-/** The session of a lease. */
 export async function sessionBody(api: Api, pool: ServedPool, lease: ServedLease): Promise<BrowserSession> {
   const { name, tags, start_url = pool.settings.startUrl } = lease.request;
   const live = api.liveLinks(pool, lease);

@@ -4,7 +4,6 @@ import { deleteBrowser, describeBrowser, listBrowsers } from './browser-routes.j
 import { acquire, flush, poolRecord, release } from './pool-routes.js';
 import { listReplays, replayVideo, startReplay, stopReplay } from './replay-routes.js';
 
-/** All paths of the API. */
 export function apiRoutes(api: Api): readonly HttpRoute[] {
   return [
     ['acquire', 'POST', /^\/browser_pools\/([^/]+)\/acquire$/, (call) => acquire(api, call)],

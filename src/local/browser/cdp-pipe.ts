@@ -20,7 +20,6 @@ export class CdpPipe implements CdpBrowser {
   readonly #input: Writable;
   /** By the id on the pipe. */
   readonly #pending = new Map<number, Pending>();
-  /** The clients of all CDP sessions. */
   readonly #owners = new Map<string, PipeClient>();
   #unfinished: Buffer[] = [];
   /** Bytes of the unfinished message. */

@@ -13,7 +13,6 @@ export interface LocalBrowser extends Pick<BrowserProcess, 'pid' | 'exited' | 'k
   readonly sessions?: FirefoxSessions;
 }
 
-/** One kind of browser. */
 interface BrowserKind {
   /** For messages. */
   readonly name: string;

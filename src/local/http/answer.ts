@@ -27,7 +27,6 @@ export interface Content {
 /** 204 without a body. */
 export const EMPTY: Answer = { status: 204 };
 
-/** The response to any error. */
 export function faultAnswer(error: unknown): Answer {
   const { status, body, extras } = toFault(error);
   return { status, body, ...(extras.headers && { headers: extras.headers }) };

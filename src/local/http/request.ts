@@ -25,7 +25,6 @@ export type RequestName = (typeof REQUESTS)[number];
 /** @internal A request, as its route receives it. */
 export interface RouteCall {
   readonly request: IncomingMessage;
-  /** The id in the path. */
   readonly id: string;
   /** The second id in the path; empty in paths with one id. */
   readonly replayId: string;
@@ -84,7 +83,6 @@ export async function readBody<C extends Checks>(
   return readFields(checks, body, unknown);
 }
 
-/** Checks the fields of a body. */
 export function readFields<C extends Checks>(checks: C, body: object, unknown?: UnknownFields): Checked<C> {
   const given = body as Record<string, unknown>;
   const extra =

@@ -124,7 +124,6 @@ export class PoolServer {
   }
 }
 
-/** A path of the API. */
 export type HttpRoute = readonly [
   name: RequestName,
   method: string,

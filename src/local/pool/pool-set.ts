@@ -57,17 +57,14 @@ export class PoolSet {
     return found;
   }
 
-  /** The active lease of this session. */
   lease(sessionId: string): ServedLease | undefined {
     return this.#pools.map((pool) => pool.lease(sessionId)).find((lease) => lease !== undefined);
   }
 
-  /** The active leases of all pools. */
   get leases(): readonly ServedLease[] {
     return this.#pools.flatMap((pool) => [...pool.leases]);
   }
 
-  /** Sums of all pools. */
   get stats(): LocalPoolStats {
     const [first, ...others] = this.#pools.map(({ stats }) => stats);
     return others.reduce(add, first!);

@@ -57,7 +57,6 @@ export class ServedLease {
     return this.signal.aborted;
   }
 
-  /** Aborts when the lease ends. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
@@ -105,11 +104,9 @@ export class ServedLease {
 /** How a lease ended: the pool kept its browser (`reused`), or destroyed the browser for this reason. */
 export type ServedLeaseEnd = 'reused' | DestroyReason;
 
-/** A lease that has ended. */
 export interface EndedLease {
   readonly id: string;
   readonly sessionId: string;
-  /** Name of the pool. */
   readonly pool: string;
   readonly request: LeaseFields;
   readonly outcome: ServedLeaseEnd;
@@ -137,12 +134,10 @@ export class LeaseHistory {
   }
 }
 
-/** The name for an event. */
 export function nameField({ name }: LeaseFields): { name?: string } {
   return name === undefined ? {} : { name };
 }
 
-/** A waiting acquire request. */
 export interface Waiter {
   readonly request: LeaseFields;
   /** Start of the wait, by `performance.now()`. */

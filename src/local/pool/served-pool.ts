@@ -96,7 +96,6 @@ export class ServedPool {
     return this.#filler.fill();
   }
 
-  /** The active lease of a session. */
   lease(sessionId: string): ServedLease | undefined {
     return this.#leases.get(sessionId);
   }

@@ -56,7 +56,6 @@ function monotonicNow(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** URL of a WebSocket of a lease. */
 export async function websocketUrl(
   { host, tokens }: { readonly host: string; readonly tokens: LeaseTokens },
   lease: ServedLease,

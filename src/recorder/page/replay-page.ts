@@ -5,14 +5,12 @@ import type { Video } from '../video-file.js';
 /** `writing`: the recording ended, and its video is not complete. `none`: there is no video. */
 export type RecordingState = 'recording' | 'writing' | 'ready' | 'none';
 
-/** The session that is recorded. */
 export interface RecordedSession {
   readonly sessionId: string;
   /** The session can have several leases, one after another. */
   readonly leaseId: string;
   readonly leaseName?: string | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
-  /** Name of the pool. */
   readonly pool: string;
 }
 

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { packageFile } from '../package-file.js';
 
-/** A whole page of HTML. */
 export function pageHtml(head: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
