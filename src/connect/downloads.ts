@@ -1,12 +1,14 @@
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { BrowserFiles } from './browser-files.js';
 import { LARGEST_DOWNLOAD } from './connector.js';
 import { countDownloads } from './lasting-requests.js';
-import type { MessageFilter } from './message-filter.js';
+import type { MessageFilter, MessageRules } from './message-filter.js';
 import type { CommandParams, EventParams } from './message.js';
 import type { OpenCdp, Socket } from './socket.js';
+import { StandIns, writeContent } from './stand-ins.js';
 import { Uploads } from './uploads.js';
 
 type Progress = EventParams<'Browser.downloadProgress'>;
@@ -62,6 +64,7 @@ interface PlanOfDownloads {
   readonly isElsewhere: boolean;
   /** Receives the downloads, with the option `downloads`. */
   readonly listener: DownloadListener | undefined;
+  readonly standIns?: StandIns;
 }
 
 /**
@@ -84,6 +87,12 @@ export class DownloadWatch {
   readonly #pageOfSession = new Map<string, DownloadPage>();
   readonly #pageOfDownload = new Map<string, DownloadPage>();
   readonly #emptied: Promise<unknown>[] = [];
+  /** The contexts whose downloads are named by us or the library; undefined is the browser's own one, and all that have no setting. */
+  readonly #named = new Map<string | undefined, boolean>();
+  /** Ends the arrival of a file that had a stand-in, by the id of the download. */
+  readonly #arriving = new Map<string, () => void>();
+  readonly #canceled = new Set<string>();
+  readonly #standIns: StandIns;
   #own: string | undefined;
   /** Whether any message can be about a download. */
   #isActive: boolean;
@@ -97,6 +106,8 @@ export class DownloadWatch {
       onBegun: (params) => this.#onBegun(params),
       onProgress: (params) => void this.#onProgress(params),
     });
+    this.#standIns = plan.standIns ?? new StandIns();
+    this.#standIns.arriveFrom = (context) => this.#named.get(context) ?? this.#named.get(undefined) ?? false;
     this.#uploads = new Uploads(this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
     this.#addRules();
     void plan.socket.detached.then(() => {
@@ -143,6 +154,7 @@ export class DownloadWatch {
   }
 
   async cancel({ guid }: BrowserDownload): Promise<void> {
+    this.#cancelArrival(guid);
     const cancel = (browserContextId: string | undefined) =>
       this.#files.send('Browser.cancelDownload', { guid, browserContextId }).catch(() => {});
     await Promise.all([...this.#contexts].map(cancel));
@@ -163,6 +175,13 @@ export class DownloadWatch {
     await this.#files.closePage();
   }
 
+  /** Of the messages of further clients: what they download arrives where they say. */
+  readonly rulesOfOthers: MessageRules = {
+    commands: {
+      'Browser.setDownloadBehavior': ({ browserContextId }) => void this.#named.set(browserContextId, false),
+    },
+  };
+
   #addRules(): void {
     const { filter, listener } = this.#plan;
     const copy = ({ files }: { files: string[] }) => this.#uploads.copy(files);
@@ -173,6 +192,7 @@ export class DownloadWatch {
         'DOM.setFileInputFiles': copy,
         'input.setFiles': copy,
         'Browser.setDownloadBehavior': (params) => this.#noteBehavior(params),
+        'Browser.cancelDownload': ({ guid = '' }) => this.#cancelArrival(guid),
       },
       results: {
         'Target.createBrowserContext': async ({ browserContextId }) => void (await saveIn(browserContextId)),
@@ -196,7 +216,9 @@ export class DownloadWatch {
     downloadPath: path,
     browserContextId,
   }: CommandParams<'Browser.setDownloadBehavior'>): { downloadPath: string } | undefined {
-    if (behavior !== 'allowAndName' || path === undefined) return undefined;
+    const isNamed = behavior === 'allowAndName' && path !== undefined;
+    this.#named.set(browserContextId, isNamed);
+    if (!isNamed) return undefined;
     this.#isActive = true;
     if (browserContextId !== undefined) this.#contexts.add(browserContextId);
     const downloadPath = this.#addFolder(path, true);
@@ -216,6 +238,7 @@ export class DownloadWatch {
     this.#contexts.add(browserContextId);
     const downloadPath = this.#addFolder(this.#own!, false);
     const behavior = { behavior: 'allowAndName', downloadPath, eventsEnabled: true };
+    this.#named.set(browserContextId, true);
     await this.#files.send('Browser.setDownloadBehavior', { ...behavior, browserContextId });
   }
 
@@ -309,6 +332,7 @@ export class DownloadWatch {
   /** Returns false if the download has ended before. */
   #fail(download: BrowserDownload, error: Error): boolean {
     if (this.#finished.has(download.guid)) return false;
+    this.#standIns.take(download.url, download.total)?.destroy();
     this.#finished.set(download.guid, Promise.resolve(false));
     this.#downloads.delete(download.guid);
     this.#plan.listener?.failed(download, error);
@@ -336,14 +360,20 @@ export class DownloadWatch {
     download: BrowserDownload,
     filePath: string | undefined,
   ): Promise<{ path: string; mustStay: boolean } | undefined> {
-    const { guid } = download;
+    const { guid, url, received } = download;
+    const content = this.#standIns.take(url, received);
     const folders = this.#foldersOf(guid, filePath);
     const from = filePath ?? `${folders?.there}/${guid}`;
     const here = await this.#folderFor(folders);
+    if (here === undefined && content) throw new Error('there is no folder for it on this machine');
     if (here === undefined) return undefined;
     // A path of the browser means nothing here: the folder is ours or the library's, and the name is a UUID.
     const path = join(here, guid);
     const mustStay = here === folders?.here && folders.mustStay;
+    if (content) {
+      await this.#receive(download, content, path);
+      return { path, mustStay };
+    }
     const found = await stat(path).catch(() => undefined);
     if (found?.isFile()) return { path: this.#accept(found.size, path), mustStay };
     try {
@@ -355,6 +385,30 @@ export class DownloadWatch {
       if (folders) this.#empty(from);
     }
     return { path, mustStay };
+  }
+
+  #cancelArrival(guid: string): undefined {
+    if (this.#downloads.has(guid)) this.#canceled.add(guid);
+    this.#arriving.get(guid)?.();
+  }
+
+  /** Lets the content of a file take the place of its stand-in. */
+  async #receive(download: BrowserDownload, content: Readable, path: string): Promise<void> {
+    const { guid } = download;
+    this.#arriving.set(guid, () => content.destroy());
+    if (this.#canceled.delete(guid)) content.destroy();
+    try {
+      await writeContent(content, path, (size) => {
+        if (size > this.#maxSize) throw this.#tooLarge(size);
+        this.#plan.listener?.progressed(download, size);
+      });
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    } finally {
+      content.destroy();
+      this.#arriving.delete(guid);
+    }
   }
 
   /**

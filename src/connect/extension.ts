@@ -2,6 +2,7 @@ import type { DownloadListener } from './downloads.js';
 import type { MessageFilter, MessageRules } from './message-filter.js';
 import type { PageStarts } from './page-starts.js';
 import type { OpenCdp } from './socket.js';
+import type { StandIns } from './stand-ins.js';
 
 /** What a feature of a lease adds to each of its connects. */
 export interface ConnectAddition {
@@ -23,6 +24,8 @@ export interface Opening {
   readonly filter: MessageFilter;
   /** Who waits for new pages. */
   readonly starts: PageStarts;
+  /** Files of this machine that the browser downloads. */
+  readonly standIns: StandIns;
   /** The automation library's own connect options. */
   readonly connectOptions: object;
   /** Ends the connection, which can't be used any longer. */

@@ -40,6 +40,10 @@ export interface MessageRules {
       cdp: CdpClient,
     ) => Changed | Promise<object | undefined>;
   };
+  /** Returns the result of a command that the browser does not receive, or its error; undefined to send it. */
+  readonly answers?: {
+    readonly [Name in CommandName]?: (params: CommandParams<Name>) => Promise<object> | undefined;
+  };
   /** No client can circumvent `commands` and `refuse`: each command is parsed, which costs time. */
   readonly isLimit?: boolean;
   /** Returns why no client may send a command; undefined if one may. */
@@ -132,6 +136,11 @@ export class MessageFilter implements SocketTap {
     // The browser may read other fields of a message that names them twice.
     if (!isWanted) return isLimited ? JSON.stringify(command) : data;
     const name = command.method as CommandName & ResultName;
+    const answer = this.#answerOf(name, command);
+    if (answer) {
+      const refuse = (error: unknown) => this.#refuse(command, (error as Error).message);
+      return void answer.then((result) => this.#answer(command, { result }), refuse);
+    }
     if (this.#rules.some(({ results }) => results?.[name]))
       this.#awaited.set(keyOf(command.sessionId, command.id), name);
     let changed: Changed | Promise<object | undefined>;
@@ -174,9 +183,8 @@ export class MessageFilter implements SocketTap {
   #isWanted(method: string | undefined): boolean {
     return (
       method !== undefined &&
-      this.#rules.some(
-        ({ commands = {}, results = {} }) =>
-          Object.hasOwn(commands, method) || Object.hasOwn(results, method),
+      this.#rules.some(({ commands = {}, results = {}, answers = {} }) =>
+        [commands, results, answers].some((one) => Object.hasOwn(one, method)),
       )
     );
   }
@@ -186,6 +194,15 @@ export class MessageFilter implements SocketTap {
     return this.#rules
       .map(({ refuse }) => refuse?.(method, sessionId))
       .find((reason) => reason !== undefined);
+  }
+
+  #answerOf(name: CommandName, { params }: Message): Promise<object> | undefined {
+    for (const { answers } of this.#rules) {
+      const rule = answers?.[name] as ((of: unknown) => Promise<object> | undefined) | undefined;
+      const answer = rule?.(readCommand(name, params));
+      if (answer) return answer;
+    }
+    return undefined;
   }
 
   #change(name: CommandName, { params, sessionId }: Message): Changed | Promise<object | undefined> {

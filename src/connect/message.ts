@@ -372,7 +372,7 @@ const COMMANDS = {
   'Browser.setPermission': inBrowserContext,
   'Browser.grantPermissions': inBrowserContext,
   'Browser.resetPermissions': inBrowserContext,
-  'Browser.cancelDownload': inBrowserContext,
+  'Browser.cancelDownload': v.looseObject({ browserContextId: may(text), guid: may(text) }),
   'Storage.getCookies': inBrowserContext,
   'Storage.setCookies': inBrowserContext,
   'Storage.clearCookies': inBrowserContext,
@@ -387,6 +387,7 @@ const COMMANDS = {
   }),
   'Emulation.setUserAgentOverride': v.looseObject({ acceptLanguage: may(text) }),
   'Network.setExtraHTTPHeaders': v.looseObject({ headers }),
+  'Network.getResponseBody': v.looseObject({ requestId: text }),
   'Network.emulateNetworkConditions': v.looseObject({
     offline: may(v.boolean()),
     latency: may(v.number()),

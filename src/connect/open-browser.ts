@@ -15,6 +15,7 @@ import { MessageFilter, type MessageRules } from './message-filter.js';
 import { PageStarts } from './page-starts.js';
 import type { SessionSocket } from './session-socket.js';
 import { Socket, type CdpSocket, type OpenCdp, type OpenClient, type SocketEnd } from './socket.js';
+import { StandIns } from './stand-ins.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { headersTo, trustedUrl } from './trusted-url.js';
 
@@ -93,7 +94,7 @@ export class OpenBrowser {
   /** Creates what runs beside the library. @param sharesFiles The library may name files of this machine. */
   async extend(sharesFiles: boolean, signal: AbortSignal): Promise<void> {
     const { additions, settings } = this.#plan;
-    const shared = { filter: this.#filter, openCdp: this.#openCdp };
+    const shared = { filter: this.#filter, openCdp: this.#openCdp, standIns: new StandIns() };
     await this.#extensions.create(additions, {
       ...shared,
       starts: new PageStarts(),
@@ -190,7 +191,8 @@ export class OpenBrowser {
   readonly #openClient: OpenClient = async (signal, protocol = this.#plan.settings.protocol) => {
     const isLimited = this.#rules.some(({ isLimit }) => isLimit);
     if (isLimited && protocol === 'bidi') throw new ConnectError(NO_LIMIT, { sessionId: this.#grant.id });
-    const client = await this.#openFurther(protocol, signal, this.#rules);
+    const ofOthers = this.#rules.length > 0 && this.#downloads ? [this.#downloads.rulesOfOthers] : [];
+    const client = await this.#openFurther(protocol, signal, [...this.#rules, ...ofOthers]);
     // What limits the clients ends with the connection.
     if (isLimited) void this.#socket.ended.then(() => client.cut('closed-by-us'));
     return client;

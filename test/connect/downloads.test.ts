@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
+import { PassThrough, Readable } from 'node:stream';
 import { join } from 'node:path';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -10,10 +11,16 @@ import type { WebSocket } from 'ws';
 import { DownloadWatch } from '../../src/connect/downloads.js';
 import { MessageFilter } from '../../src/connect/message-filter.js';
 import { Socket } from '../../src/connect/socket.js';
+import { StandIns } from '../../src/connect/stand-ins.js';
 import { ExposedNetwork } from '../../src/features/exposed-network/exposed-network.js';
 import { Fuzzer } from '../support/cdp-fuzz.js';
 import { PlayedBrowser, settle } from '../support/played-browser.js';
 import { Random } from '../support/random.js';
+
+async function* broken() {
+  yield Buffer.from('beginning');
+  throw new Error('The connection was lost.');
+}
 
 describe('downloads', () => {
   /** Larger than all parts of a copy that are under way at the same time. */
@@ -31,6 +38,7 @@ describe('downloads', () => {
   let socket: Socket;
   let client: WebSocket;
   let watch: DownloadWatch;
+  let standIns: StandIns;
   /** What the page says about the size of each file, if that is not true. */
   let shownSize: number | undefined;
 
@@ -53,7 +61,8 @@ describe('downloads', () => {
     const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
     const filter = new MessageFilter(socket);
     socket.tap = filter;
-    watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere, listener: undefined });
+    standIns = new StandIns();
+    watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere, listener: undefined, standIns });
     socket.onMessage = (data) => void seen.push(String(data));
     browser.onText = playFiles();
   }
@@ -103,18 +112,18 @@ describe('downloads', () => {
   }
 
   /** A library makes the browser save downloads, and one is completed. */
-  function startDownload(path = `${folder}/${GUID}`): void {
+  function startDownload(path = `${folder}/${GUID}`, receivedBytes = CONTENT.length): void {
     const params = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
     socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
     send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid: GUID });
-    const progress = { guid: GUID, state: 'completed', receivedBytes: CONTENT.length, filePath: path };
+    const progress = { guid: GUID, state: 'completed', receivedBytes, filePath: path };
     send(client, 'Browser.downloadProgress', progress);
     send(client, 'Page.later', {});
   }
 
   /** Returns the state of the download that the library sees. */
-  async function download(path?: string): Promise<string> {
-    startDownload(path);
+  async function download(path?: string, receivedBytes?: number): Promise<string> {
+    startDownload(path, receivedBytes);
     const ended = () => seen.find((text) => text.includes('downloadProgress'));
     await expect.poll(ended).toBeDefined();
     return /"state":"(\w+)"/.exec(ended()!)![1]!;
@@ -140,6 +149,50 @@ describe('downloads', () => {
     await prepare();
     expect(await download(path.replace('FOLDER', folder))).toBe('completed');
     expect(browser.dialled).toBe(1);
+  });
+
+  it('lets a file of this machine take the place of its stand-in, before the library sees the end', async () => {
+    const size = standIns.add(`${BEGUN.url}#part`, Readable.from([CONTENT, CONTENT]));
+    await writeFile(`${folder}/${GUID}`, Buffer.alloc(size));
+    expect(await download(undefined, size)).toBe('completed');
+    expect(readFileSync(`${folder}/${GUID}`).equals(Buffer.concat([CONTENT, CONTENT]))).toBe(true);
+    expect(browser.dialled).toBe(1);
+  });
+
+  it.each([
+    ['whose content breaks off', () => Readable.from(broken()), `FOLDER/${GUID}`],
+    ['whose content was lost before', () => new PassThrough().destroy(), `FOLDER/${GUID}`],
+    ['that is saved where only the caller knows', () => Readable.from([CONTENT]), '/only/there/report.pdf'],
+  ])('reports a stand-in as canceled %s, and leaves no part of it', async (_why, content, path) => {
+    const size = standIns.add(BEGUN.url, content());
+    await writeFile(`${folder}/${GUID}`, Buffer.alloc(size));
+    expect(await download(path.replace('FOLDER', folder), size)).toBe('canceled');
+    if (path.startsWith('FOLDER')) expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('ends the content of a download that the library cancels', async () => {
+    const content = new PassThrough();
+    startDownload(undefined, standIns.add(BEGUN.url, content));
+    await expect
+      .poll(() => content.listenerCount('data') + content.listenerCount('readable'))
+      .toBeGreaterThan(0);
+    socket.send(JSON.stringify({ id: 2, method: 'Browser.cancelDownload', params: { guid: GUID } }));
+    await expect.poll(() => content.destroyed).toBe(true);
+    await expect.poll(() => seen.join()).toContain('"canceled"');
+  });
+
+  it('has stand-ins only where the files that a context downloads arrive on this machine', () => {
+    const set = (behavior: string, browserContextId?: string) => {
+      const params = { behavior, downloadPath: folder, browserContextId };
+      socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
+    };
+    const arrive = () => [standIns.arriveFrom('other'), standIns.arriveFrom('mine')];
+    expect(arrive()).toEqual([false, false]);
+    set('allowAndName', 'mine');
+    expect(arrive()).toEqual([false, true]);
+    set('allowAndName');
+    set('allow', 'mine');
+    expect(arrive()).toEqual([true, false]);
   });
 
   it('reports a file that cannot be copied as canceled, so that no library reads a missing file', async () => {

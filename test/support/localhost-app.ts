@@ -54,6 +54,27 @@ const allowed = (request: IncomingMessage) => ({
   vary: 'origin',
 });
 
+/** A silent sound of 80 MB: one channel of one byte, 44,100 times in a second. */
+const SOUND = {
+  size: 44 + 80 * MEGABYTE.length,
+  head() {
+    const head = Buffer.from('RIFF____WAVEfmt ________________________data____', 'latin1').subarray(0, 44);
+    head.writeUInt32LE(this.size - 8, 4);
+    [16, 0x1_00_01, 44_100, 44_100, 0x8_00_01].forEach((value, index) =>
+      head.writeUInt32LE(value, 16 + 4 * index),
+    );
+    head.write('data', 36, 'latin1');
+    head.writeUInt32LE(this.size - 44, 40);
+    return head;
+  },
+  *read(from: number, end: number): Iterable<Buffer> {
+    if (from < 44) yield this.head().subarray(from, end);
+    for (let at = Math.max(from, 44); at < end; at += MEGABYTE.length)
+      yield Buffer.alloc(Math.min(MEGABYTE.length, end - at), 0x80);
+  },
+};
+/** Megabytes that the last client of `/flood` has taken. */
+let flooded = 0;
 /** The open streams of events of `/live`. */
 const live = new Set<ServerResponse>();
 
@@ -103,6 +124,37 @@ const ANSWERS: Record<string, Answer> = {
     'content-length': count * MEGABYTE.length,
     'content-disposition': 'attachment; filename="a file.bin"',
   })),
+  '/attachment-chunked': megabytes(() => ({ 'content-disposition': 'attachment; filename="chunked.bin"' })),
+  '/archive.zip': megabytes(() => ({ 'content-type': 'application/zip' })),
+  '/cut-attachment': (_request, response) => {
+    response
+      .writeHead(200, {
+        'content-type': 'application/octet-stream',
+        'content-length': 100 * MEGABYTE.length,
+        'content-disposition': 'attachment',
+      })
+      .write(MEGABYTE, () => response.destroy());
+  },
+  '/downloads': html(
+    '<a id=named download="named.bin" href="/large?mb=70">named</a><a id=new target=_blank href="/attachment?mb=70">new</a>',
+  ),
+  '/flood': async (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain' });
+    for (let sent = 0; !response.destroyed; flooded = ++sent)
+      if (!response.write(MEGABYTE)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+  },
+  '/flooded': (_request, response) => response.end(String(flooded)),
+  '/sound.wav': ({ headers }, response) => {
+    const [, from = '0', to] = /bytes=(\d+)-(\d*)/.exec(headers.range ?? '') ?? [];
+    const end = Number(to || SOUND.size - 1) + 1;
+    response.writeHead(206, {
+      'content-type': 'audio/wav',
+      'accept-ranges': 'bytes',
+      'content-length': end - Number(from),
+      'content-range': `bytes ${from}-${end - 1}/${SOUND.size}`,
+    });
+    return pipeline(Readable.from(SOUND.read(Number(from), end)), response, () => {});
+  },
   '/options': (_request, response) => response.writeHead(204, { allow: 'GET, OPTIONS', dav: '1' }).end(),
   '/range': ({ headers }, response) => {
     const [, from, to] = /bytes=(\d+)-(\d*)/.exec(headers.range ?? '') ?? [];
@@ -115,6 +167,12 @@ const ANSWERS: Record<string, Answer> = {
     response.writeHead(200, { 'content-type': 'text/plain' }).write('first ');
     setTimeout(() => response.end('second'), 700);
   },
+  '/document-parts': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).write('<p>first</p>');
+    setTimeout(() => response.end('<p>second</p>'), 1500);
+  },
+  /** Reads nothing for some time. */
+  '/stuck': (request) => void setTimeout(() => request.resume(), 2500),
   '/events': ({ headers }, response) => {
     response.writeHead(200, {
       'content-type': 'text/event-stream',

@@ -4,6 +4,8 @@ import type { Targets } from './targets.js';
 
 /** Number of requests whose events may still arrive. */
 const MOST_EXCHANGES = 1000;
+/** Number of bodies that clients can read. */
+const MOST_BODIES = 16;
 
 /** A request that was answered from here. */
 export interface Exchange {
@@ -13,6 +15,9 @@ export interface Exchange {
   readonly received: readonly string[];
   readonly status: number;
 }
+
+/** The body of a response that the page reads in parts. Resolves at its end. Rejects if it was not kept. */
+type KeptBody = () => Promise<Buffer>;
 
 /** A response in an event. */
 interface Reported {
@@ -36,7 +41,13 @@ export class BrowserClients {
   /** Requests that were answered from here, by their ids in the domain Network. */
   readonly #exchanges = new Map<string, Exchange[]>();
 
+  /** By the ids of their requests in the domain Network. */
+  readonly #bodies = new Map<string, KeptBody>();
+
   readonly rules: MessageRules = {
+    answers: {
+      'Network.getResponseBody': ({ requestId }) => this.#bodyOf(requestId),
+    },
     events: {
       'Target.attachedToTarget': ({ sessionId, targetInfo }) =>
         void this.#targets.set(sessionId, targetInfo.targetId),
@@ -96,6 +107,22 @@ export class BrowserClients {
     const [oldest] = this.#exchanges.keys();
     if (this.#exchanges.size >= MOST_EXCHANGES) this.#exchanges.delete(oldest!);
     this.#exchanges.set(requestId, [...(this.#exchanges.get(requestId) ?? []), exchange]);
+  }
+
+  /** Lets the clients read a body, of which the browser has nothing. */
+  keepBody(requestId: string | undefined, body: KeptBody): void {
+    if (requestId === undefined) return;
+    const [oldest] = this.#bodies.keys();
+    if (this.#bodies.size >= MOST_BODIES) this.#bodies.delete(oldest!);
+    this.#bodies.set(requestId, body);
+  }
+
+  #bodyOf(requestId: string): Promise<object> | undefined {
+    const kept = this.#bodies.get(requestId);
+    return kept?.().then((body = Buffer.alloc(0)) => ({
+      body: body.toString('base64'),
+      base64Encoded: true,
+    }));
   }
 
   /** Returns the request of a response: a request can have several, one after another, each a redirect. */

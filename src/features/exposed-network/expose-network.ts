@@ -33,7 +33,7 @@ export class ExposeNetwork implements LeaseFeature {
     return {
       rules: [clients.rules],
       explain: (error, browser) => explainRefusal(error, browser, hosts),
-      extend: async ({ openCdp: open, filter, starts, connectOptions, onLost }) => {
+      extend: async ({ openCdp: open, filter, starts, standIns, connectOptions, onLost }) => {
         const { ExposedNetwork } = await import('./exposed-network.js');
         // An option of Puppeteer.
         const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
@@ -44,6 +44,7 @@ export class ExposeNetwork implements LeaseFeature {
           open,
           filter,
           starts,
+          standIns,
           clients,
           onRequest,
           onLost,

@@ -23,7 +23,7 @@ const MOST_WAITING = 1024 * 1024;
 /** Maximum length of one event, in characters. */
 const LONGEST_EVENT = 8 * 1024 * 1024;
 
-type Unread = ExposedResponse & { readonly events: Readable };
+type Unread = ExposedResponse & { readonly rest: Readable };
 
 /**
  * The streams of events of EventSources. No command of CDP delivers a response in parts, so each part is a response of its own, after
@@ -49,7 +49,7 @@ export class EventStreams {
     const place = `${frameId} ${url}`;
     const stream = new EventStream(response, () => this.#forget(place, stream));
     const stopListening = onAbort(this.#signal, () => stream.close());
-    response.events.once('close', stopListening);
+    response.rest.once('close', stopListening);
     this.#byPlace.set(place, [...(this.#byPlace.get(place) ?? []), stream]);
     return stream;
   }
@@ -80,25 +80,25 @@ export class EventStream {
   constructor(response: Unread, onGone: () => void) {
     this.#response = response;
     this.#onGone = onGone;
-    const { events } = response;
+    const { rest } = response;
     const decoder = new StringDecoder('utf8');
-    events.on('data', (chunk: Buffer) => {
+    rest.on('data', (chunk: Buffer) => {
       this.#text += decoder.write(chunk);
       if (this.#text.length > LONGEST_EVENT) this.close();
-      else if (this.#text.length > MOST_WAITING && this.#hasEvents) events.pause();
+      else if (this.#text.length > MOST_WAITING && this.#hasEvents) rest.pause();
       this.#notify();
     });
     const end = () => {
       this.hasEnded = true;
       this.#notify();
     };
-    events.once('end', end).once('error', end);
+    rest.once('end', end).once('error', end);
   }
 
   /** Closes the connection to the server. */
   close(): void {
     clock.clearTimeout(this.#absence);
-    this.#response.events.destroy();
+    this.#response.rest.destroy();
     this.hasEnded = true;
     this.#onGone();
   }
@@ -134,7 +134,7 @@ export class EventStream {
   #take(): ExposedResponse {
     const events = this.hasEnded ? this.#text : this.#text.slice(0, endOfEvents(this.#text));
     this.#text = this.#text.slice(events.length);
-    this.#response.events.resume();
+    this.#response.rest.resume();
     for (const [, field, value = ''] of events.matchAll(KEPT)) {
       if (field === 'retry' && /^\d+$/.test(value)) this.#retry = value;
       if (field === 'id' && !value.includes('\0')) this.lastId = value;

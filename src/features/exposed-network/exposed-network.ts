@@ -1,20 +1,24 @@
 import type { Browser } from 'playwright-core';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
+import type { Readable } from 'node:stream';
+import { LinkedAbort, onAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay } from '../../shared/clock.js';
 import { CdpClient } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
 import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
 import { ExposedHosts, type ExposedUrl } from './exposed-hosts.js';
-import { ExposedSender, TooLargeError, type ExposedResponse } from './exposed-request.js';
+import { ExposedSender, TooLargeError, type ExposedResponse, type ResponseHead } from './exposed-request.js';
+import { ExposedStreams, type TrackedRequest } from './exposed-streams.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
 import { BrowserClients, timeOf } from './browser-clients.js';
+import { beginningOf, isFile, isLongRange, isStreamOfEvents, valueOf } from './response-kinds.js';
 import { Targets, type AttachedTarget } from './targets.js';
 import type { MessageFilter, MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
 import { PageStarts } from '../../connect/page-starts.js';
 import type { CdpSocket, OpenCdp } from '../../connect/socket.js';
+import { StandIns } from '../../connect/stand-ins.js';
 
 /** Time to end the interception, in ms; then its socket is closed. */
 const STOP_TIMEOUT = 1000;
@@ -22,6 +26,10 @@ const STOP_TIMEOUT = 1000;
 const ATTEMPTS = 4;
 /** Milliseconds between two checks whether the page still waits for a response. */
 const CHECK_INTERVAL = 250;
+/** Maximum size in bytes of the bodies of several requests together: a browser sends each as a whole, and a server can be slow. */
+const MOST_UPLOADING = 512 * 1024 * 1024;
+/** Number of requests whose first URLs are kept. */
+const MOST_URLS = 1000;
 const PAUSES = { factor: 2, minTimeout: 100, maxTimeout: 1000, randomize: true };
 
 /** What a lease exposes, and how. */
@@ -35,6 +43,8 @@ export interface ExposePlan {
   readonly filter?: MessageFilter;
   /** Who waits for new pages, with this one. */
   readonly starts?: PageStarts;
+  /** Files that the library downloads. */
+  readonly standIns?: StandIns;
   /** Whose rules apply to the messages of all clients. */
   readonly clients?: BrowserClients;
   /** Called with each exposed host, and its port, that is requested. */
@@ -42,6 +52,9 @@ export interface ExposePlan {
   /** Called if the WebSocket was lost and can't be replaced: the requests of the pages fail. */
   onLost(): void;
 }
+
+/** How the rest of a body that was not read to its end is delivered. */
+type Way = 'events' | 'parts' | 'range' | 'file';
 
 type PausedRequest = EventParams<'Fetch.requestPaused'>;
 
@@ -75,15 +88,22 @@ export class ExposedNetwork implements ConnectExtension {
   /** Aborts the requests that are under way. */
   readonly #abort = new LinkedAbort();
   readonly #events = new EventStreams(this.#abort.signal);
+  readonly #streams: ExposedStreams;
+  readonly #standIns: StandIns;
   readonly #warned = new Set<string>();
+  /** The first URLs of requests, which can be redirected, by their ids in the domain Network. */
+  readonly #firstUrls = new Map<string, string>();
   /** The paths of the files that the library has put into forms, by their names there. */
   readonly #files = new Map<string, Set<string>>();
+  /** Bytes of the bodies of requests whose servers have not answered. */
+  #uploading = 0;
   #isOpen = false;
   #socket: CdpSocket | undefined;
   #cdp: CdpClient | undefined;
 
   constructor(plan: ExposePlan) {
     this.#plan = plan;
+    this.#standIns = plan.standIns ?? new StandIns();
     this.#hosts = new ExposedHosts(plan.hosts);
     this.#sender.acceptsInsecureCerts = plan.acceptsInsecureCerts;
     this.#clients = plan.clients ?? new BrowserClients();
@@ -97,6 +117,13 @@ export class ExposedNetwork implements ConnectExtension {
       signal: this.#abort.signal,
       acceptsInsecureCerts: () => this.#sender.acceptsInsecureCerts,
       onRequest: (host) => plan.onRequest(host),
+    });
+    this.#streams = new ExposedStreams({
+      pattern: this.#hosts.pattern.source,
+      cdp,
+      targets: () => this.#targets,
+      clients: this.#clients,
+      signal: this.#abort.signal,
     });
     const note = ({ files }: { files: string[] }) => {
       files.forEach(this.#noteFile);
@@ -112,7 +139,7 @@ export class ExposedNetwork implements ConnectExtension {
 
   /** What runs in pages and workers before their own scripts. */
   get #script(): string {
-    return `${this.#webSockets.script} ${EVENTS_SCRIPT}`;
+    return `${this.#webSockets.script} ${this.#streams.script} ${EVENTS_SCRIPT}`;
   }
 
   /** With Playwright, the options of contexts are not visible otherwise, and scripts of its own replace WebSocket, too. */
@@ -146,15 +173,18 @@ export class ExposedNetwork implements ConnectExtension {
     const cdp: CdpClient = new CdpClient(socket.takeOver(), {
       ...listeners,
       'Fetch.requestPaused': (paused) => void this.#answer(cdp, paused),
-      'Runtime.bindingCalled': (call, _data, session) => this.#webSockets.receive(call, session),
+      'Runtime.bindingCalled': (call, _data, session) => {
+        this.#webSockets.receive(call, session);
+        this.#streams.receive(call, session);
+      },
       'Runtime.executionContextsCleared': (params, data, session = '') => {
-        this.#webSockets.leave(session);
+        this.#leave(session);
         listeners['Runtime.executionContextsCleared']?.(params, data, session);
       },
       'Runtime.executionContextDestroyed': ({ executionContextId }, _data, session = '') =>
-        this.#webSockets.leave(session, executionContextId),
+        this.#leave(session, executionContextId),
       'Target.detachedFromTarget': (params, data, session) => {
-        this.#webSockets.leave(params.sessionId ?? '');
+        this.#leave(params.sessionId ?? '');
         listeners['Target.detachedFromTarget']?.(params, data, session);
       },
     });
@@ -173,7 +203,15 @@ export class ExposedNetwork implements ConnectExtension {
     const renewed = this.#isOpen
       ? []
       : [cdp.send('Fetch.enable', { patterns: [] }, sessionId), cdp.send('Fetch.disable', {}, sessionId)];
-    await Promise.all([...renewed, this.#webSockets.prepare(target, this.#script)]);
+    // The browser handles commands in order.
+    const bound = this.#streams.prepare(target);
+    await Promise.all([...renewed, bound, this.#webSockets.prepare(target, this.#script)]);
+  }
+
+  /** The documents of a target, or one of them, were left. */
+  #leave(session: string, contextId?: number): void {
+    this.#webSockets.leave(session, contextId);
+    this.#streams.leave(session, contextId);
   }
 
   /** Ends the interception. Afterwards no response, and no cookie of one, reaches the browser. Never rejects. */
@@ -219,12 +257,18 @@ export class ExposedNetwork implements ConnectExtension {
     const { requestId } = paused;
     const abort = new LinkedAbort(this.#abort.signal);
     const left = this.#watch(cdp, requestId, abort);
+    const { frameId, resourceType = '' } = paused;
+    const isOfScript = /^(XHR|Fetch|EventSource)$/.test(resourceType);
+    const target =
+      isOfScript || resourceType === 'Document' ? await this.#targets.containing(frameId) : undefined;
+    const tracked = this.#streams.track(isOfScript ? target : undefined, this.#firstUrlOf(paused));
     try {
-      await this.#answerOf(cdp, paused, abort.signal);
+      await this.#answerOf(cdp, paused, { target, tracked }, abort.signal);
     } catch {
       // The browser refuses some responses, and the page would wait for another one.
       await cdp.send('Fetch.failRequest', { requestId, ...FAILED }).catch(() => {});
     } finally {
+      tracked.end();
       clock.clearInterval(left);
       abort.dispose();
     }
@@ -240,9 +284,14 @@ export class ExposedNetwork implements ConnectExtension {
     }, CHECK_INTERVAL);
   }
 
-  async #answerOf(cdp: CdpClient, paused: PausedRequest, signal: AbortSignal): Promise<void> {
-    const { requestId, request, frameId } = paused;
-    const { url, method, hasPostData, postDataEntries } = request;
+  async #answerOf(
+    cdp: CdpClient,
+    paused: PausedRequest,
+    { target, tracked }: { target: AttachedTarget | undefined; tracked: TrackedRequest },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { requestId, request, frameId, resourceType } = paused;
+    const { url, method, hasPostData } = request;
     const exposed = this.#hosts.read(url, 'request');
     if (exposed === undefined) return void (await cdp.send('Fetch.continueRequest', { requestId }));
     const { host, origin, pathname } = new URL(exposed);
@@ -253,58 +302,101 @@ export class ExposedNetwork implements ConnectExtension {
       if (!signal.aborted) await cdp.send('Fetch.failRequest', { requestId, errorReason });
     };
     const isOfEvents = method === 'GET' && request.headers['Accept'] === 'text/event-stream';
-    const keepsEvents = isOfEvents && paused.resourceType !== 'Fetch';
-    const before = keepsEvents ? this.#events.take(frameId, exposed) : undefined;
+    const isEventSource = () => isOfEvents && !tracked.isOfFetch();
+    const before = isEventSource() ? this.#events.take(frameId, exposed) : undefined;
     if (before?.hasEnded === false) return this.#fulfil(cdp, paused, await before.next(signal));
     const last = before && before.lastId !== '' ? { 'Last-Event-ID': before.lastId } : {};
     const headers = { ...last, ...request.headers };
+    const savesFiles = resourceType === 'Document' && this.#standIns.arriveFrom(target?.browserContextId);
     const conditions = await this.#clients.conditionsOf(this.#targets, frameId);
     if (conditions?.offline) return fail('InternetDisconnected');
     const started = clock.now();
-    const body = postDataEntries && (await this.#readBody(postDataEntries));
+    const body = request.postDataEntries && (await this.#readBody(request.postDataEntries));
+    // The text is larger than the bytes.
+    delete request.postDataEntries;
     if (hasPostData && !body) {
       warn(UNREADABLE_BODY);
       return fail('Failed');
     }
+    const size = body?.length ?? 0;
+    if (this.#uploading > 0 && this.#uploading + size > MOST_UPLOADING) {
+      warn(TOO_MANY_UPLOADS);
+      return fail('Failed');
+    }
+    this.#uploading += size;
     let response: ExposedResponse;
+    let way: Way = 'parts';
+    // Of a link with a file name: the browser saves whatever it receives.
+    const isDownload = paused.networkId === undefined && request.headers['Accept'] === undefined;
+    const keeps = (head: ResponseHead) => {
+      if (isStreamOfEvents(head)) {
+        if (isEventSource()) way = 'events';
+        return isOfEvents || tracked.isOfFetch();
+      }
+      way = resourceType === 'Media' ? 'range' : savesFiles ? 'file' : 'parts';
+      return way === 'range' ? isLongRange(head) : way === 'file' && isFile(head, isDownload);
+    };
     try {
-      const how = { isOfEvents, keepsEvents };
+      const how = { isOfEvents, keeps, canContinue: () => tracked.isOfFetch() };
       response = await this.#sender.send({ url: exposed, method, headers, body, ...how }, signal);
     } catch (error) {
       const { code = '', message } = error as NodeJS.ErrnoException;
       if (error instanceof TooLargeError) warn(TOO_LARGE);
       else if (isCertificateFault(code)) warn(`${message}. ${INSECURE}`);
       return fail(message === HUNG_UP ? 'ConnectionClosed' : (REASONS[code] ?? 'Failed'));
+    } finally {
+      this.#uploading -= size;
     }
     try {
       if (response.isCut) warn(CUT);
       const time = conditions ? timeOf(conditions, { body, response }) : 0;
       if (conditions) await delay(Math.max(0, started + time - clock.now()), signal);
-      if (await this.#isRefused(paused, response)) await fail('BlockedByResponse');
-      else if (!signal.aborted)
-        await this.#fulfil(cdp, paused, await this.#firstOf(frameId, exposed, response, signal));
+      if (await this.#isRefused(paused, response)) {
+        response.rest?.destroy();
+        return await fail('BlockedByResponse');
+      }
+      if (signal.aborted) return;
+      const first = await this.#firstOf(paused, { url: exposed, way }, response, signal);
+      await this.#fulfil(cdp, paused, first, response);
     } finally {
       response.free();
+      if (signal.aborted) response.rest?.destroy();
     }
   }
 
-  /** Of a stream of events, its first part. */
+  /** Of a body that was not read to its end, what the browser receives first. */
   async #firstOf(
-    frameId: string,
-    url: ExposedUrl,
+    { frameId, networkId, request }: PausedRequest,
+    { url, way }: { url: ExposedUrl; way: Way },
     response: ExposedResponse,
     signal: AbortSignal,
   ): Promise<ExposedResponse> {
-    const { events } = response;
-    return events ? this.#events.begin(frameId, url, { ...response, events }).next(signal) : response;
+    const { rest } = response;
+    if (!rest) return response;
+    const unread = { ...response, rest };
+    if (way === 'range') return beginningOf(unread, signal);
+    if (way === 'events') return this.#events.begin(frameId, url, unread).next(signal);
+    if (way === 'file') return this.#standIn(url, unread);
+    return this.#streams.begin(unread, { networkId, isCors: request.headers['Origin'] !== undefined });
   }
 
+  #standIn(url: ExposedUrl, response: ExposedResponse & { readonly rest: Readable }): ExposedResponse {
+    const { rest } = response;
+    const stopListening = onAbort(this.#abort.signal, () => rest.destroy());
+    rest.once('close', stopListening);
+    const size = this.#standIns.add(url, rest);
+    const headers = response.headers.filter((one) => !/^content-(length|encoding):/i.test(one));
+    return { ...response, headers: [...headers, `content-length: ${size}`], body: [Buffer.alloc(size)] };
+  }
+
+  /** @param shown The response whose headers clients of the browser see. */
   async #fulfil(
     cdp: CdpClient,
     { requestId, request, networkId }: PausedRequest,
     { status, reason, sent, headers, body }: ExposedResponse,
+    shown: Pick<ExposedResponse, 'headers'> = { headers },
   ): Promise<void> {
-    this.#clients.noteExchange(networkId, { url: request.url, sent, received: headers, status });
+    this.#clients.noteExchange(networkId, { url: request.url, sent, received: shown.headers, status });
     const answer = {
       requestId,
       responseCode: status,
@@ -314,6 +406,16 @@ export class ExposedNetwork implements ConnectExtension {
       binaryResponseHeaders: Buffer.from(headers.join('\0'), 'latin1').toString('base64'),
     };
     await cdp.sendWithBody('Fetch.fulfillRequest', answer, 'body', body);
+  }
+
+  /** The URL of a request before its redirects. */
+  #firstUrlOf({ networkId, request: { url } }: PausedRequest): string {
+    if (networkId === undefined) return url;
+    const first = this.#firstUrls.get(networkId) ?? url;
+    const [oldest] = this.#firstUrls.keys();
+    if (this.#firstUrls.size >= MOST_URLS) this.#firstUrls.delete(oldest!);
+    this.#firstUrls.set(networkId, first);
+    return first;
   }
 
   /** Whether the server keeps a response from pages of other origins: the browser checks this only on its own connections. */
@@ -344,7 +446,7 @@ export class ExposedNetwork implements ConnectExtension {
       if (!part) return undefined;
       read.push(part);
     }
-    return Buffer.concat(read);
+    return read.length === 1 ? read[0] : Buffer.concat(read);
   }
 
   /** The browser does not send the files of a form. Those of the library are on this machine, unless two of them have the name. */
@@ -378,19 +480,11 @@ const LONGEST_FILE_HEAD = 2000;
 const CUT =
   'the response did not end. The page received its beginning: a response to an exposed request can not be a stream.';
 const TOO_LARGE = 'the response has more than 64 MB, which can not be sent to the browser.';
+const TOO_MANY_UPLOADS = 'the bodies of the requests that are under way would have more than 512 MB.';
 const UNREADABLE_BODY =
   'the body can not be read: it is a stream, or a form with two files of one name or with a file of the machine of the browser. Pass the content of the file to the page.';
 const INSECURE =
   'Set ignoreHTTPSErrors of the context (Playwright) or acceptInsecureCerts of connectOptions (Puppeteer) to accept it.';
-
-/** The value of a header, in small letters. */
-function valueOf(name: string, headers: readonly string[]): string | undefined {
-  const found = headers.find((one) => one.toLowerCase().startsWith(`${name}:`));
-  return found
-    ?.slice(name.length + 1)
-    .trim()
-    .toLowerCase();
-}
 
 function isCertificateFault(code: string): boolean {
   return /CERT|SIGNATURE|^ERR_TLS|ISSUER|CRL/.test(code);

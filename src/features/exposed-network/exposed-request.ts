@@ -19,24 +19,32 @@ export interface ExposedRequest {
   readonly body: Buffer | undefined;
   /** It asks for a stream of events, and its client connects again when the response ends. */
   readonly isOfEvents: boolean;
-  /** The body of a stream of events is not read. */
-  readonly keepsEvents?: boolean;
+  /** Whether the body of a response is not read: it is the rest. */
+  keeps?(this: void, head: ResponseHead): boolean;
+  /** Whether the page can read the rest of a body that is large, or does not end soon. */
+  canContinue?(this: void): boolean;
+}
+
+/** The beginning of a response. */
+export interface ResponseHead {
+  readonly status: number;
+  /** Each as `name: value`, with one character for each byte. */
+  readonly headers: readonly string[];
+  /** Of the body, in bytes; undefined if the response does not name it, or is compressed. */
+  readonly length: number | undefined;
 }
 
 /** A response as a page receives it. */
-export interface ExposedResponse {
-  readonly status: number;
+export interface ExposedResponse extends Omit<ResponseHead, 'length'> {
   readonly reason: string;
-  /** Each as `name: value`, with one character for each byte. */
-  readonly headers: readonly string[];
   /** Whoever sends it may remove its parts. */
   readonly body: Buffer[];
   /** The headers of the request, with those that were added. */
   readonly sent: Readonly<Record<string, string>>;
   /** The response did not end in time: `body` is its beginning. */
   readonly isCut: boolean;
-  /** The body of a stream of events, which has not been read. */
-  readonly events?: Readable;
+  /** What has not been read of the body. */
+  readonly rest?: Readable;
   /** Frees the memory that the body has occupied: others wait for it. */
   free(this: void): void;
 }
@@ -62,9 +70,11 @@ export interface StreamLimits {
   readonly silence: number;
   /** From the beginning of a response that does not name its length. */
   readonly total: number;
+  /** From the beginning of one that can continue. */
+  readonly continued: number;
 }
 
-const LIMITS: StreamLimits = { eventSource: 1500, silence: 10_000, total: 30_000 };
+const LIMITS: StreamLimits = { eventSource: 1500, silence: 10_000, total: 30_000, continued: 300 };
 /** Maximum size of a body in bytes: Chromium closes a connection with a message of more than 100 MB, which is encoded in base64. */
 const LARGEST_BODY = 64 * 1024 * 1024;
 /** Size in bytes of a body that waits for no memory. */
@@ -79,8 +89,6 @@ const MOST_CONNECTIONS = 256;
 /** Headers of one connection, which must not be forwarded. */
 const HOP_BY_HOP =
   /^(connection|content-length|expect|host|keep-alive|proxy-(authenticate|authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
-/** The header of a stream of events. */
-const EVENTS = /^content-type: *text\/event-stream/i;
 /** A header that Chromium adds only after the interception. */
 const LANGUAGE = 'en-US,en;q=0.9';
 
@@ -129,10 +137,12 @@ export class ExposedSender {
       index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [],
     );
     const facts = { status, reason, headers, sent };
-    const isEvents = status === 200 && headers.some((one) => EVENTS.test(one));
-    if (request.keepsEvents && isEvents)
-      return { ...facts, events: decoded, body: [], isCut: false, free: () => {} };
     const length = hasBody && !isDecoded ? received.length : undefined;
+    if (hasBody && request.keeps?.({ ...facts, length })) {
+      // Whoever reads it receives its error.
+      decoded.on('error', () => {});
+      return { ...facts, rest: decoded, body: [], isCut: false, free: () => {} };
+    }
     const read = await this.#read(
       decoded,
       { ...request, length, hasLength: received.length !== undefined },
@@ -185,70 +195,103 @@ export class ExposedSender {
   /** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
   async #read(
     source: Readable,
-    how: { length: number | undefined; hasLength: boolean; isOfEvents: boolean },
+    how: Pick<ExposedRequest, 'isOfEvents' | 'canContinue'> & {
+      length: number | undefined;
+      hasLength: boolean;
+    },
     signal: AbortSignal,
-  ): Promise<Pick<ExposedResponse, 'body' | 'isCut' | 'free'>> {
+  ): Promise<Pick<ExposedResponse, 'body' | 'isCut' | 'rest' | 'free'>> {
     const { length, hasLength, isOfEvents } = how;
     const body: Buffer[] = [];
     let size = 0;
     let free: (() => void) | undefined;
+    const canContinue = how.canContinue?.() ?? false;
     if ((length ?? 0) > LARGEST_BODY) {
+      if (canContinue) return { body, isCut: false, rest: source, free: () => {} };
       source.destroy();
       throw new TooLargeError();
     }
     if (length !== undefined && length > SMALL_BODY) free = await this.#room.take(length, signal);
+    if (free && source.destroyed) {
+      free();
+      throw Object.assign(new Error('The connection was lost.'), { code: 'ECONNRESET' });
+    }
     return new Promise((resolve, reject) => {
-      const end = (isCut: boolean) => {
+      let isOver = false;
+      const leave = () => {
+        isOver = true;
         timers.stop();
-        resolve({ body, isCut, free: () => free?.() });
-        if (isCut) source.destroy();
+        source.off('data', add).off('end', end).off('error', fail);
+        // An error has no effect any longer, or is read with the rest.
+        source.on('error', () => {});
       };
+      const finish = (how: { isCut?: boolean; rest?: Readable } = {}) => {
+        leave();
+        resolve({ body, isCut: false, ...how, free: () => free?.() });
+      };
+      const end = () => finish();
       const fail = (error: Error) => {
-        timers.stop();
+        leave();
         source.destroy();
         free?.();
         reject(error);
       };
-      const timers = new BodyTimers(this.#limits, { hasLength, isOfEvents, onCut: () => end(true) });
+      /** The response does not end, or is large. */
+      const stop = () => {
+        if (canContinue) return finish({ rest: source.pause() });
+        finish({ isCut: true });
+        source.destroy();
+      };
+      const timers = new BodyTimers(this.#limits, { hasLength, isOfEvents, canContinue, onCut: stop });
       const waitForRoom = async () => {
         source.pause();
         timers.stop();
         free = await this.#room.take(LARGEST_BODY, signal);
+        // The connection was lost meanwhile.
+        if (isOver) return free();
         timers.start();
         source.resume();
       };
-      timers.start();
-      source.on('data', (chunk: Buffer) => {
+      const add = (chunk: Buffer) => {
         body.push(chunk);
         size += chunk.length;
         timers.touch();
-        if (size > LARGEST_BODY) fail(new TooLargeError());
-        else if (size > SMALL_BODY && !free) waitForRoom().catch(fail);
-      });
-      // After `end` and after a cut, an error has no effect.
-      source.once('end', () => end(false));
-      source.once('error', fail);
+        if (size > LARGEST_BODY) {
+          if (canContinue) stop();
+          else fail(new TooLargeError());
+        } else if (size > SMALL_BODY && !free) waitForRoom().catch(fail);
+      };
+      timers.start();
+      source.on('data', add).once('end', end).once('error', fail);
     });
   }
+}
+
+interface TimersHow {
+  readonly hasLength: boolean;
+  readonly isOfEvents: boolean;
+  readonly canContinue: boolean;
+  readonly onCut: () => void;
 }
 
 /** Cut a response that does not end. */
 class BodyTimers {
   readonly #limits: StreamLimits;
-  readonly #how: { hasLength: boolean; isOfEvents: boolean; onCut: () => void };
+  readonly #how: TimersHow;
   #silent: NodeJS.Timeout | undefined;
   #longest: NodeJS.Timeout | undefined;
 
-  constructor(limits: StreamLimits, how: { hasLength: boolean; isOfEvents: boolean; onCut: () => void }) {
+  constructor(limits: StreamLimits, how: TimersHow) {
     this.#limits = limits;
     this.#how = how;
   }
 
   start(): void {
-    const { silence, total, eventSource } = this.#limits;
-    const { hasLength, isOfEvents, onCut } = this.#how;
+    const { silence, total, eventSource, continued } = this.#limits;
+    const { hasLength, isOfEvents, canContinue, onCut } = this.#how;
     this.#silent = clock.setTimeout(onCut, silence);
-    if (!hasLength) this.#longest = clock.setTimeout(onCut, isOfEvents ? eventSource : total);
+    const longest = canContinue ? continued : isOfEvents ? eventSource : total;
+    if (!hasLength) this.#longest = clock.setTimeout(onCut, longest);
   }
 
   /** A byte has arrived. */

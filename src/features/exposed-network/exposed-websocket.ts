@@ -8,7 +8,7 @@ import type { BrowserClients } from './browser-clients.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
 import { asBytes, lookupLocalhost } from './exposed-request.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
-import type { AttachedTarget, Targets } from './targets.js';
+import { pageOf, type AttachedTarget, type Targets } from './targets.js';
 
 /** The name in pages of the function through which their WebSockets reach this process. */
 const NAME = '__exposedWebSocket';
@@ -245,13 +245,6 @@ const FAILED = { code: ABNORMAL, reason: '', wasClean: false, isFailure: true };
 
 function keyOf({ target, contextId, id }: Said): string {
   return `${target.sessionId} ${contextId} ${id}`;
-}
-
-/** The page, or the frame of another site, in which a worker was started. */
-function pageOf(target: AttachedTarget): AttachedTarget {
-  let page = target;
-  while (page.parent && page.type.endsWith('worker')) page = page.parent;
-  return page;
 }
 
 function listOf(value: unknown): string[] {

@@ -71,6 +71,8 @@ export class Targets {
     const all = [...this.#attached.values()];
     const itself = all.find(({ targetId }) => targetId === frameId);
     if (itself) return itself;
+    const known = all.find(({ places }) => [...places.values()].some((place) => place.frameId === frameId));
+    if (known) return known;
     for (const target of all)
       if (target.type === 'page' || target.type === 'iframe')
         if ((await this.frames(target, frameId)).length > 0) return target;
@@ -123,4 +125,11 @@ function pathTo({ frame, childFrames = [] }: FrameTree, id: string): FrameTree['
     if (path) return [frame, ...path];
   }
   return undefined;
+}
+
+/** The page, or the frame of another site, in which a worker was started. */
+export function pageOf(target: AttachedTarget): AttachedTarget {
+  let page = target;
+  while (page.parent && page.type.endsWith('worker')) page = page.parent;
+  return page;
 }

@@ -7,6 +7,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -41,6 +42,14 @@ const APP: Record<string, (request: IncomingMessage, response: ServerResponse) =
   '/size': async (request, response) => response.end(`${(await buffer(request)).length > LARGE.length}`),
   '/binary': (_request, response) => response.end(BINARY),
   '/large': (_request, response) => response.end(LARGE),
+  '/attachment': (_request, response) => {
+    const headers = {
+      'content-disposition': 'attachment; filename=a.bin',
+      'content-length': 9 * LARGE.length,
+    };
+    response.writeHead(200, headers);
+    pipeline(Readable.from(Array.from({ length: 9 }, () => LARGE)), response, () => {});
+  },
   '/gzip': (_request, response) =>
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('compressed')),
   // A status that Chromium does not know, without a phrase.
@@ -336,6 +345,25 @@ describe('with Playwright', () => {
 });
 
 describe('with Puppeteer', () => {
+  it('brings a file that CDP can not carry into the folder of the option downloads', async () => {
+    const downloads = mkdtempSync(join(tmpdir(), 'downloads-'));
+    const open = async (path: string, options: object) => {
+      const run = async ({ page }: { page: { goto(url: string): Promise<unknown> } }) =>
+        page.goto(path).catch((error: Error) => /net::\w+/.exec(error.message)?.[0]);
+      return puppeteer.withPooledBrowser(used.pool, run, { exposeNetwork: 'localhost', ...options });
+    };
+    expect((await open(`${app}/attachment`, { downloads })).downloads).toEqual([
+      {
+        path: join(downloads, 'a.bin'),
+        url: `${app}/attachment`,
+        suggestedFilename: 'a.bin',
+        size: 9 * LARGE.length,
+      },
+    ]);
+    // Without a folder of this machine, nothing may pass for the file.
+    expect((await open(`${app}/attachment`, {})).value).toBe('net::ERR_FAILED');
+  });
+
   it.each(['cdp', 'bidi'] as const)(
     'sends the files of a form over %s, if their names differ',
     async (protocol) => {

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { PassThrough } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
@@ -175,7 +176,7 @@ describe('the error of a refused connection', () => {
 
 describe('a request of an exposed URL', () => {
   const TEXT = 'The same sentence, many times. '.repeat(1000);
-  const LIMITS = { eventSource: 100, silence: 200, total: 400 };
+  const LIMITS = { eventSource: 100, silence: 200, total: 400, continued: 100 };
 
   const opened: (() => unknown)[] = [];
   afterEach(() => opened.splice(0).forEach((close) => close()));
@@ -296,7 +297,7 @@ describe('a request of an exposed URL', () => {
     const url = new ExposedHosts('shop.test').read('http://shop.test/events', 'request')!;
     const textOf = async (stream: EventStream) => String((await stream.next(signal)).body);
     events.write('retry: 9999999999\ndata: first\n\n');
-    const stream = streams.begin('frame', url, { ...unread, events });
+    const stream = streams.begin('frame', url, { ...unread, rest: events });
     expect(await textOf(stream)).toContain('data: first');
     await setTimeout(50);
     expect(streams.take('frame', url)).toBe(stream);
@@ -348,6 +349,56 @@ describe('a request of an exposed URL', () => {
     expect([state, written]).toEqual(['waits', 2]);
     first.free();
     expect((await third).body.length).toBe(size);
+  });
+
+  it('frees the memory of a body whose server was lost while it waited for its turn', async () => {
+    const size = 64 * 1024 * 1024;
+    const { send, server } = await serve(({ headers }, response) => {
+      response.writeHead(200, headers['named'] ? { 'content-length': size } : {});
+      response.end(Buffer.alloc(size));
+    });
+    const named = async () => send({ headers: { named: '1' } }, { isKept: true });
+    const kept = [await named(), await named()];
+    const lost = [send(), send({ headers: { named: '1' } })].map((one) => one.catch((error: Error) => error));
+    await setTimeout(200);
+    server.closeAllConnections();
+    for (const { free } of kept) free();
+    for (const one of await Promise.all(lost)) expect(one).toBeInstanceOf(Error);
+    // Both need all that there is.
+    for (const { free } of [await named(), await named()]) free();
+  });
+
+  it('leaves the rest of a body that is large, or does not end soon, to a page that can read it', async () => {
+    const size = 64 * 1024 * 1024 + 1;
+    const { send } = await serve(async ({ headers }, response) => {
+      if (headers['named'])
+        return response.writeHead(200, { 'content-length': size }).end(Buffer.alloc(size));
+      if (headers['large']) return response.writeHead(200).end(Buffer.alloc(size));
+      response.writeHead(200).write('beginning');
+      await setTimeout(2 * LIMITS.continued);
+      return response.end(' and rest');
+    }, LIMITS);
+    const canContinue = () => true;
+    const found: unknown[] = [];
+    for (const headers of [{}, { named: '1' }, { large: '1' }] as Record<string, string>[]) {
+      const { body, rest, isCut } = await send({ headers, canContinue });
+      const read = await buffer(rest!);
+      found.push([
+        isCut,
+        body.length + read.length,
+        String(body.subarray(0, 9)),
+        String(read.subarray(0, 9)),
+      ]);
+    }
+    const zeros = '\0'.repeat(9);
+    expect(found).toEqual([
+      [false, 18, 'beginning', ' and rest'],
+      [false, size, '', zeros],
+      [false, size, zeros, expect.any(String)],
+    ]);
+    const { rest, body } = await send({ headers: { named: '1' }, keeps: ({ length }) => length === size });
+    rest!.destroy();
+    expect(body.length).toBe(0);
   });
 
   it('does not wait for a server of TLS that never answers, neither after the page was left nor at the end', async () => {

@@ -3,7 +3,7 @@
  * load: what the page, the automation library and the server see. The table in the guide is made from these rows: run the
  * test with `UPDATE_GUIDE=1` after a change.
  */
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -57,6 +57,14 @@ const openFails = async (page: Page, url: string) =>
     (response) => response?.status(),
     (error: Error) => /net::\w+/.exec(error.message)?.[0] ?? error.message.split('\n')[0],
   );
+
+/** The name, the failure and the size of a download. */
+async function downloaded(page: Page, start: () => Promise<unknown>): Promise<unknown[]> {
+  const [download] = await Promise.all([page.waitForEvent('download'), start().catch(() => {})]);
+  const failure = await download.failure();
+  const size = failure === null ? statSync(await download.path()).size : undefined;
+  return [download.suggestedFilename(), new URL(download.url()).pathname, failure, size];
+}
 
 const socket = (url: string, then: string) => `return new Promise((resolve) => {
   const seen = []; const socket = new WebSocket(${url}); socket.binaryType = 'arraybuffer';
@@ -380,19 +388,62 @@ const ROWS: Record<string, Row[]> = {
       async ({ inPage }) => inPage(`return (await (await fetch('/large?mb=20')).arrayBuffer()).byteLength`),
     ],
     [
-      'a file of 30 MB as an attachment',
+      'files as attachments: 30 MB, 100 MB, of unknown length, and an archive',
       async ({ page, at }) => {
-        const [download] = await Promise.all([
-          page.waitForEvent('download'),
-          page.goto(`${at}/attachment?mb=30`).catch(() => {}),
-        ]);
-        return [download.suggestedFilename(), await download.failure()];
+        const found = [];
+        for (const path of [
+          'attachment?mb=30',
+          'attachment?mb=100',
+          'attachment-chunked?mb=3',
+          'archive.zip?mb=9',
+        ])
+          found.push(await downloaded(page, () => page.goto(`${at}/${path}`)));
+        return found;
       },
     ],
     [
-      'a response of more than 64 MB',
-      async ({ inPage }) => inPage(`return (await (await fetch('/large?mb=70')).arrayBuffer()).byteLength`),
-      'CDP carries a response as one message, of at most 100 MB in base64',
+      'a file of 70 MB in a new tab, and of a link with a file name',
+      async ({ page, at }) => {
+        await page.goto(`${at}/downloads`);
+        return [
+          await downloaded(page, () => page.click('#new')),
+          await downloaded(page, () => page.click('#named')),
+        ];
+      },
+    ],
+    [
+      'a download that is cut short, and one that is canceled',
+      async ({ page, at, app }) => {
+        const cut = await downloaded(page, () => page.goto(`${at}/cut-attachment`));
+        const [download] = await Promise.all([
+          page.waitForEvent('download'),
+          page.goto(`${at}/attachment?mb=1000`).catch(() => {}),
+        ]);
+        await download.cancel();
+        const failure = await download.failure();
+        await expect.poll(() => app.log).toContain('aborted /attachment?mb=1000');
+        return [cut, failure];
+      },
+    ],
+    [
+      'fetch: a response of 100 MB',
+      async ({ inPage }) => inPage(`return (await (await fetch('/large?mb=100')).arrayBuffer()).byteLength`),
+    ],
+    [
+      'XMLHttpRequest: a response of more than 64 MB, and the first part of a response at once',
+      async ({ inPage }) =>
+        inPage(`const load = (path, event) => new Promise((resolve) => { const x = new XMLHttpRequest();
+          x.onprogress = () => event === 'progress' && resolve(x.responseText); x.onerror = () => resolve('error'); x.onload = () => resolve(x.responseText.length); x.open('GET', path); x.send(); });
+        return [await load('/large?mb=70', 'load'), await load('/slow-parts', 'progress')]`),
+      'CDP carries a response as one message, of at most 100 MB in base64: only `fetch` reads in parts',
+    ],
+    [
+      'a sound of 80 MB, and a jump to its end',
+      async ({ page, at, inPage }) => {
+        await page.goto(`${at}/`);
+        return inPage(`const sound = new Audio('/sound.wav'); sound.muted = true; const on = (name) => new Promise((resolve) => { sound['on' + name] = () => resolve(name); sound.onerror = () => resolve('error'); });
+          const loaded = await on('canplay'); sound.currentTime = sound.duration - 5; const jumped = await on('seeked'); sound.currentTime = 1000; return [loaded, Math.round(sound.duration), jumped, await on('seeked')];`);
+      },
     ],
     [
       'an upload of 8 MB',
@@ -409,11 +460,77 @@ const ROWS: Record<string, Row[]> = {
         inPage(ofFetch(`'/echo', { method: 'POST', duplex: 'half', body: new Blob(['streamed']).stream() }`)),
     ],
     [
-      'a response in parts: its first part at once',
-      async ({ inPage }) =>
-        inPage(`const r = await fetch('/slow-parts'); const reader = r.body.getReader();
-      return new TextDecoder().decode((await reader.read()).value)`),
-      'CDP has no command that delivers a response in parts',
+      'fetch: a response in parts, its first part at once, and what the library sees of it',
+      async ({ inPage, page }) => {
+        const arrived = page.waitForResponse('**/slow-parts');
+        const seen =
+          await inPage(`const r = await fetch('/slow-parts'); const reader = r.body.getReader(); const seen = [];
+          for (let part; !(part = await reader.read()).done; ) seen.push(new TextDecoder().decode(part.value));
+          return [seen, r.url === location.origin + '/slow-parts', r.type, r.redirected, r.status, [...r.headers].filter(([n]) => !/date|keep-alive|connection/.test(n)), r.bodyUsed, r instanceof Response];`);
+        return [seen, await (await arrived).text()];
+      },
+    ],
+    [
+      'a document in parts: its first part at once',
+      async ({ page, at }) => {
+        await page.goto(`${at}/document-parts`, { waitUntil: 'commit' });
+        return page.innerText('body');
+      },
+      'CDP has no command that delivers a response in parts: only `fetch` reads in parts',
+    ],
+    [
+      'fetch: a stream of events, in a page, a worker, and of another site',
+      async ({ inPage, other }) => {
+        const read = (
+          url: string,
+        ) => `const r = await fetch('${url}', { headers: { accept: 'text/event-stream' }, credentials: 'include' });
+          const reader = r.body.pipeThrough(new TextDecoderStream()).getReader(); const parts = [];
+          while (parts.length < 9) parts.push((await reader.read()).value);
+          await reader.cancel(); return [r.type, [...r.headers.keys()].filter((n) => /stream|expose/.test(n)), parts.slice(0, 8).join('').slice(0, 150)];`;
+        return [
+          await inPage(read('/events')),
+          await inPage(read(`${other}/events`)),
+          await inPage(`const code = "(async () => { ${read('ORIGIN/events').replaceAll('"', "'").replaceAll('\n', ' ')} })().then(postMessage, (e) => postMessage(String(e)))".replace('ORIGIN', location.origin);
+            const w = new Worker(URL.createObjectURL(new Blob([code]))); return new Promise((resolve) => (w.onmessage = ({ data }) => resolve(data)));`),
+        ];
+      },
+    ],
+    [
+      'fetch: a response without an end, that is aborted, canceled, copied, or left',
+      async ({ inPage, page, at, app }) => {
+        const seen =
+          await inPage(`const a = new AbortController(); const r = await fetch('/never-ends?1', { signal: a.signal });
+          const first = new TextDecoder().decode((await r.clone().body.getReader().read()).value);
+          setTimeout(() => a.abort(), 200); const why = await r.text().catch((e) => e.name);
+          const other = await fetch('/never-ends?2'); await other.body.cancel();
+          void (await fetch('/never-ends?3')).text();
+          return [first, why, other.bodyUsed];`);
+        await page.goto(`${at}/text`);
+        for (const one of [1, 2, 3])
+          await expect.poll(() => app.log, { timeout: 5000 }).toContain(`aborted /never-ends?${one}`);
+        return seen;
+      },
+    ],
+    [
+      'fetch: a server that sends without an end waits for a page that does not read',
+      async ({ inPage, app }) => {
+        const [before, later] =
+          (await inPage(`const a = new AbortController(); const r = await fetch('/flood', { signal: a.signal });
+          const taken = async () => Number(await (await fetch('/flooded')).text());
+          const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+          await pause(2000); const before = await taken(); await pause(1000); const later = await taken(); a.abort(); return [before, later];`)) as number[];
+        await expect.poll(() => app.log, { timeout: 5000 }).toContain('aborted /flood');
+        return [before! < 100, later === before];
+      },
+    ],
+    [
+      'an upload to a server that does not read: its abort',
+      async ({ inPage, app }) => {
+        const name = await inPage(`const a = new AbortController(); setTimeout(() => a.abort(), 1500);
+          return fetch('/stuck', { method: 'POST', body: new Uint8Array(3_000_000), signal: a.signal }).catch((error) => error.name)`);
+        await expect.poll(() => app.log, { timeout: 5000 }).toContain('aborted /stuck');
+        return name;
+      },
     ],
     [
       'a stream of events (EventSource)',

@@ -1,0 +1,81 @@
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { Transform, type Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { clock } from '../shared/clock.js';
+import { namingFile } from '../shared/naming-file.js';
+
+/** Milliseconds in which the browser must download a stand-in: a distant browser is slow, and a frame may not download anything. */
+const LONGEST_WAIT = 60_000;
+
+/**
+ * Files whose content is on this machine. The browser downloads a few bytes in their place, with their name, and the content takes the
+ * place of these bytes before the library learns that the download has completed.
+ */
+export class StandIns {
+  /** Whether the files that a context downloads arrive on this machine. */
+  arriveFrom: (contextId: string | undefined) => boolean = () => false;
+  /** By the size of the stand-in and the URL. */
+  readonly #waiting = new Map<string, Readable>();
+  #lastSize = 0;
+
+  /** Adds a file. Returns the size of its stand-in in bytes, which no other one has. */
+  add(url: string, content: Readable): number {
+    const key = keyOf(url, ++this.#lastSize);
+    this.#waiting.set(key, content);
+    const timer = clock.setTimeout(() => this.#waiting.has(key) && content.destroy(), LONGEST_WAIT).unref();
+    // It stays there: its stand-in must not pass for the file. Whoever reads the content receives its error.
+    content.once('close', () => clock.clearTimeout(timer)).on('error', () => {});
+    return this.#lastSize;
+  }
+
+  /** Returns the content of a file, once, by its download. It can have failed. */
+  take(url: string, size: number): Readable | undefined {
+    const key = keyOf(url, size);
+    const content = this.#waiting.get(key);
+    this.#waiting.delete(key);
+    return content;
+  }
+}
+
+/**
+ * Writes the content of a file, as fast as the disk takes it. The file appears when it is complete.
+ *
+ * @param onPart Called with the number of bytes so far; throws to refuse more.
+ */
+export async function writeContent(
+  content: Readable,
+  path: string,
+  onPart: (size: number) => void,
+): Promise<void> {
+  const part = `${path}.part`;
+  let size = 0;
+  const count = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      size += chunk.length;
+      try {
+        onPart(size);
+        done(undefined, chunk);
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
+  try {
+    await namingFile(path, () =>
+      pipeline(content, count, createWriteStream(part, { flags: 'wx', mode: 0o600 })),
+    );
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+function keyOf(url: string, size: number): string {
+  // A browser can name anything.
+  if (!URL.canParse(url)) return '';
+  const parsed = new URL(url);
+  parsed.hash = parsed.username = parsed.password = '';
+  return `${size} ${parsed.href}`;
+}

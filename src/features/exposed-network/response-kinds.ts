@@ -1,0 +1,60 @@
+import type { Readable } from 'node:stream';
+import type { ExposedResponse, ResponseHead } from './exposed-request.js';
+
+export function isStreamOfEvents({ status, headers }: Pick<ResponseHead, 'status' | 'headers'>): boolean {
+  return status === 200 && /^text\/event-stream\b/.test(valueOf('content-type', headers) ?? '');
+}
+
+/** Size in bytes from which a file is not sent to the browser. */
+const LARGE_FILE = 8 * 1024 * 1024;
+/** Types that no browser shows. */
+const FILES =
+  /^application\/(octet-stream|zip|gzip|x-(tar|gzip|zip-compressed|7z-compressed|rar-compressed|bzip2?|xz))\b/;
+
+/** Whether a browser downloads a response, which is large or has an unknown length. */
+export function isFile(
+  { status, headers, length = Number.POSITIVE_INFINITY }: ResponseHead,
+  isDownload: boolean,
+): boolean {
+  if (status !== 200 || length < LARGE_FILE) return false;
+  if (isDownload) return true;
+  const disposition = valueOf('content-disposition', headers) ?? '';
+  return /^attachment\b/.test(disposition) || FILES.test(valueOf('content-type', headers) ?? '');
+}
+
+/** Size in bytes of a range that a video or a sound receives: it requests the next one by itself. */
+const LONGEST_RANGE = 8 * 1024 * 1024;
+const RANGE = /^bytes (\d+)-\d+(\/.*)$/;
+
+export function isLongRange({ status, headers, length = 0 }: ResponseHead): boolean {
+  return status === 206 && length > LONGEST_RANGE && RANGE.test(valueOf('content-range', headers) ?? '');
+}
+
+/** Makes of a long range a shorter one. */
+export async function beginningOf(
+  response: ExposedResponse & { readonly rest: Readable },
+  signal: AbortSignal,
+): Promise<ExposedResponse> {
+  const { headers, rest } = response;
+  const body: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of rest as AsyncIterable<Buffer>) {
+    signal.throwIfAborted();
+    body.push(chunk.subarray(0, LONGEST_RANGE - size));
+    size += body.at(-1)!.length;
+    if (size === LONGEST_RANGE) break;
+  }
+  const [, from = '', total = ''] = RANGE.exec(valueOf('content-range', headers)!)!;
+  const kept = headers.filter((one) => !/^content-(length|range):/i.test(one));
+  const range = `content-range: bytes ${from}-${Number(from) + size - 1}${total}`;
+  return { ...response, headers: [...kept, `content-length: ${size}`, range], body };
+}
+
+/** The value of a header, in small letters. */
+export function valueOf(name: string, headers: readonly string[]): string | undefined {
+  const found = headers.find((one) => one.toLowerCase().startsWith(`${name}:`));
+  return found
+    ?.slice(name.length + 1)
+    .trim()
+    .toLowerCase();
+}
