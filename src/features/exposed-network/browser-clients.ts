@@ -185,10 +185,10 @@ function isLimit(throughput: number | undefined): throughput is number {
 /** Returns the time in ms that a request needs under these conditions, with its response. */
 export function timeOf(
   { latency = 0, downloadThroughput, uploadThroughput }: Conditions,
-  { body, response }: { body: Buffer | undefined; response: { readonly body: readonly Buffer[] } },
+  { uploaded, response }: { uploaded: number; response: { readonly body: readonly Buffer[] } },
 ): number {
   const size = response.body.reduce((sum, { length }) => sum + length, 0);
   const time = (bytes: number, throughput: number | undefined) =>
     isLimit(throughput) ? (1000 * bytes) / throughput : 0;
-  return latency + time(body?.length ?? 0, uploadThroughput) + time(size, downloadThroughput);
+  return latency + time(uploaded, uploadThroughput) + time(size, downloadThroughput);
 }

@@ -8,7 +8,8 @@ import { CdpClient } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
 import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
 import { ExposedHosts, type ExposedUrl } from './exposed-hosts.js';
-import { ExposedSender, TooLargeError, type ExposedResponse, type ResponseHead } from './exposed-request.js';
+import { TooLargeError } from './body-reader.js';
+import { ExposedSender, type ExposedResponse, type ResponseHead } from './exposed-request.js';
 import { ExposedStreams, type TrackedRequest } from './exposed-streams.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
 import { BrowserClients, timeOf } from './browser-clients.js';
@@ -55,6 +56,21 @@ export interface ExposePlan {
 
 /** How the rest of a body that was not read to its end is delivered. */
 type Way = 'events' | 'parts' | 'range' | 'file';
+
+/** What has sent a request. */
+interface Sender {
+  /** Of documents and scripts. */
+  readonly target: AttachedTarget | undefined;
+  readonly tracked: TrackedRequest;
+}
+
+interface SendHow {
+  readonly url: ExposedUrl;
+  /** A header with the id of the last event. */
+  readonly last: Readonly<Record<string, string>>;
+  readonly warn: (text: string) => void;
+  readonly from: Sender;
+}
 
 type PausedRequest = EventParams<'Fetch.requestPaused'>;
 
@@ -284,84 +300,98 @@ export class ExposedNetwork implements ConnectExtension {
     }, CHECK_INTERVAL);
   }
 
-  async #answerOf(
-    cdp: CdpClient,
-    paused: PausedRequest,
-    { target, tracked }: { target: AttachedTarget | undefined; tracked: TrackedRequest },
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { requestId, request, frameId, resourceType } = paused;
-    const { url, method, hasPostData } = request;
-    const exposed = this.#hosts.read(url, 'request');
-    if (exposed === undefined) return void (await cdp.send('Fetch.continueRequest', { requestId }));
-    const { host, origin, pathname } = new URL(exposed);
+  async #answerOf(cdp: CdpClient, paused: PausedRequest, from: Sender, signal: AbortSignal): Promise<void> {
+    const { requestId, request, frameId } = paused;
+    const url = this.#hosts.read(request.url, 'request');
+    if (url === undefined) return void (await cdp.send('Fetch.continueRequest', { requestId }));
+    const { host, origin, pathname } = new URL(url);
     this.#plan.onRequest(host);
     // A query or a user name with a password can contain a secret.
-    const warn = (text: string) => this.#warn(cdp, frameId, `${method} ${origin}${pathname}: ${text}`);
+    const shown = `${request.method} ${origin}${pathname}`;
+    const warn = (text: string) => this.#warn(cdp, frameId, `${shown}: ${text}`);
     const fail = async (errorReason: string) => {
       if (!signal.aborted) await cdp.send('Fetch.failRequest', { requestId, errorReason });
     };
-    const isOfEvents = method === 'GET' && request.headers['Accept'] === 'text/event-stream';
-    const isEventSource = () => isOfEvents && !tracked.isOfFetch();
-    const before = isEventSource() ? this.#events.take(frameId, exposed) : undefined;
+    const before = isOfEventSource(paused, from) ? this.#events.take(frameId, url) : undefined;
     if (before?.hasEnded === false) return this.#fulfil(cdp, paused, await before.next(signal));
-    const last = before && before.lastId !== '' ? { 'Last-Event-ID': before.lastId } : {};
-    const headers = { ...last, ...request.headers };
-    const savesFiles = resourceType === 'Document' && this.#standIns.arriveFrom(target?.browserContextId);
+    const last: Record<string, string> =
+      before && before.lastId !== '' ? { 'Last-Event-ID': before.lastId } : {};
     const conditions = await this.#clients.conditionsOf(this.#targets, frameId);
     if (conditions?.offline) return fail('InternetDisconnected');
     const started = clock.now();
-    const body = request.postDataEntries && (await this.#readBody(request.postDataEntries));
-    // The text is larger than the bytes.
-    delete request.postDataEntries;
-    if (hasPostData && !body) {
-      warn(UNREADABLE_BODY);
-      return fail('Failed');
-    }
-    const size = body?.length ?? 0;
-    if (this.#uploading > 0 && this.#uploading + size > MOST_UPLOADING) {
-      warn(TOO_MANY_UPLOADS);
-      return fail('Failed');
-    }
-    this.#uploading += size;
-    let response: ExposedResponse;
-    let way: Way = 'parts';
-    // Of a link with a file name: the browser saves whatever it receives.
-    const isDownload = paused.networkId === undefined && request.headers['Accept'] === undefined;
-    const keeps = (head: ResponseHead) => {
-      if (isStreamOfEvents(head)) {
-        if (isEventSource()) way = 'events';
-        return isOfEvents || tracked.isOfFetch();
-      }
-      way = resourceType === 'Media' ? 'range' : savesFiles ? 'file' : 'parts';
-      return way === 'range' ? isLongRange(head) : way === 'file' && isFile(head, isDownload);
-    };
-    try {
-      const how = { isOfEvents, keeps, canContinue: () => tracked.isOfFetch() };
-      response = await this.#sender.send({ url: exposed, method, headers, body, ...how }, signal);
-    } catch (error) {
-      const { code = '', message } = error as NodeJS.ErrnoException;
-      if (error instanceof TooLargeError) warn(TOO_LARGE);
-      else if (isCertificateFault(code)) warn(`${message}. ${INSECURE}`);
-      return fail(message === HUNG_UP ? 'ConnectionClosed' : (REASONS[code] ?? 'Failed'));
-    } finally {
-      this.#uploading -= size;
-    }
+    const sent = await this.#send(paused, { url, last, warn, from }, signal);
+    if (typeof sent === 'string') return fail(sent);
+    const { response, way, uploaded } = sent;
     try {
       if (response.isCut) warn(CUT);
-      const time = conditions ? timeOf(conditions, { body, response }) : 0;
+      const time = conditions ? timeOf(conditions, { uploaded, response }) : 0;
       if (conditions) await delay(Math.max(0, started + time - clock.now()), signal);
       if (await this.#isRefused(paused, response)) {
         response.rest?.destroy();
         return await fail('BlockedByResponse');
       }
       if (signal.aborted) return;
-      const first = await this.#firstOf(paused, { url: exposed, way }, response, signal);
+      const first = await this.#firstOf(paused, { url, way }, response, signal);
       await this.#fulfil(cdp, paused, first, response);
     } finally {
       response.free();
       if (signal.aborted) response.rest?.destroy();
     }
+  }
+
+  /** Sends a request to its server. Resolves to the response, or to the reason why there is none. */
+  async #send(
+    paused: PausedRequest,
+    { url, last, warn, from }: SendHow,
+    signal: AbortSignal,
+  ): Promise<{ response: ExposedResponse; way: Way; uploaded: number } | string> {
+    const { request } = paused;
+    const body = request.postDataEntries && (await this.#readBody(request.postDataEntries));
+    // The text is larger than the bytes.
+    delete request.postDataEntries;
+    const isUnreadable = request.hasPostData === true && !body;
+    const uploaded = body?.length ?? 0;
+    const isTooMuch = this.#uploading > 0 && this.#uploading + uploaded > MOST_UPLOADING;
+    if (isUnreadable || isTooMuch) {
+      warn(isUnreadable ? UNREADABLE_BODY : TOO_MANY_UPLOADS);
+      return 'Failed';
+    }
+    const headers = { ...last, ...request.headers };
+    let way: Way = 'parts';
+    const keeps = (head: ResponseHead) => {
+      const found = this.#wayOf(paused, from, head);
+      way = found ?? way;
+      return found !== undefined;
+    };
+    const how = { isOfEvents: isOfEvents(paused), keeps, canContinue: () => from.tracked.isOfFetch() };
+    this.#uploading += uploaded;
+    try {
+      const { method } = request;
+      const response = await this.#sender.send({ url, method, headers, body, ...how }, signal);
+      return { response, way, uploaded };
+    } catch (error) {
+      const { code = '', message } = error as NodeJS.ErrnoException;
+      if (error instanceof TooLargeError) warn(TOO_LARGE);
+      else if (isCertificateFault(code)) warn(`${message}. ${INSECURE}`);
+      return message === HUNG_UP ? 'ConnectionClosed' : (REASONS[code] ?? 'Failed');
+    } finally {
+      this.#uploading -= uploaded;
+    }
+  }
+
+  /** How a body is delivered that is not read as a whole. Undefined if it is, as far as possible. */
+  #wayOf(paused: PausedRequest, from: Sender, head: ResponseHead): Way | undefined {
+    const { resourceType, networkId, request } = paused;
+    if (isStreamOfEvents(head)) {
+      if (isOfEventSource(paused, from)) return 'events';
+      return from.tracked.isOfFetch() ? 'parts' : undefined;
+    }
+    if (resourceType === 'Media') return isLongRange(head) ? 'range' : undefined;
+    if (resourceType !== 'Document' || !this.#standIns.arriveFrom(from.target?.browserContextId))
+      return undefined;
+    // Of a link with a file name: the browser saves whatever it receives.
+    const isDownload = networkId === undefined && request.headers['Accept'] === undefined;
+    return isFile(head, isDownload) ? 'file' : undefined;
   }
 
   /** Of a body that was not read to its end, what the browser receives first. */
@@ -467,6 +497,14 @@ export class ExposedNetwork implements ConnectExtension {
     };
     show().catch(() => {});
   }
+}
+
+function isOfEvents({ request: { method, headers } }: PausedRequest): boolean {
+  return method === 'GET' && headers['Accept'] === 'text/event-stream';
+}
+
+function isOfEventSource(paused: PausedRequest, { tracked }: Sender): boolean {
+  return isOfEvents(paused) && !tracked.isOfFetch();
 }
 
 const FAILED = { errorReason: 'Failed' };

@@ -5,9 +5,9 @@ import type { LookupFunction } from 'node:net';
 import { pipeline, Transform, type Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { raceAbort } from '../../shared/abort.js';
-import { clock } from '../../shared/clock.js';
 import { isLoopback } from '../../shared/urls.js';
 import type { ExposedUrl } from './exposed-hosts.js';
+import { BodyReader, LIMITS, MOST_MEMORY, type StreamLimits } from './body-reader.js';
 import { Http2Sessions } from './http2-sessions.js';
 import { Room } from './room.js';
 
@@ -62,25 +62,6 @@ interface Received {
   readonly sent: Readonly<Record<string, string>>;
 }
 
-/** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
-export interface StreamLimits {
-  /** From the beginning of a stream of events, which its EventSource requests again. */
-  readonly eventSource: number;
-  /** Without a byte. */
-  readonly silence: number;
-  /** From the beginning of a response that does not name its length. */
-  readonly total: number;
-  /** From the beginning of one that can continue. */
-  readonly continued: number;
-}
-
-const LIMITS: StreamLimits = { eventSource: 1500, silence: 10_000, total: 30_000, continued: 300 };
-/** Maximum size of a body in bytes: Chromium closes a connection with a message of more than 100 MB, which is encoded in base64. */
-const LARGEST_BODY = 64 * 1024 * 1024;
-/** Size in bytes of a body that waits for no memory. */
-const SMALL_BODY = 1024 * 1024;
-/** Maximum size in bytes of all other bodies together. */
-const MOST_MEMORY = 2 * LARGEST_BODY;
 /** As in Chromium. */
 const LARGEST_HEADERS = 256 * 1024;
 /** Number of connections to one host: in Chromium, that of all hosts. Its 6 for each host are for each context. */
@@ -91,9 +72,6 @@ const HOP_BY_HOP =
   /^(connection|content-length|expect|host|keep-alive|proxy-(authenticate|authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
 /** A header that Chromium adds only after the interception. */
 const LANGUAGE = 'en-US,en;q=0.9';
-
-/** The body of a request or a response is larger than CDP can carry. */
-export class TooLargeError extends Error {}
 
 /** Sends requests from this machine, over connections that are kept open. */
 export class ExposedSender {
@@ -143,11 +121,8 @@ export class ExposedSender {
       decoded.on('error', () => {});
       return { ...facts, rest: decoded, body: [], isCut: false, free: () => {} };
     }
-    const read = await this.#read(
-      decoded,
-      { ...request, length, hasLength: received.length !== undefined },
-      signal,
-    );
+    const how = { ...request, length, hasLength: received.length !== undefined };
+    const read = await new BodyReader(decoded, this.#room, this.#limits, how).read(signal);
     if (read.isCut) stream.destroy();
     return { ...facts, ...read };
   }
@@ -190,118 +165,6 @@ export class ExposedSender {
       });
       sent.end(request.body);
     });
-  }
-
-  /** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
-  async #read(
-    source: Readable,
-    how: Pick<ExposedRequest, 'isOfEvents' | 'canContinue'> & {
-      length: number | undefined;
-      hasLength: boolean;
-    },
-    signal: AbortSignal,
-  ): Promise<Pick<ExposedResponse, 'body' | 'isCut' | 'rest' | 'free'>> {
-    const { length, hasLength, isOfEvents } = how;
-    const body: Buffer[] = [];
-    let size = 0;
-    let free: (() => void) | undefined;
-    const canContinue = how.canContinue?.() ?? false;
-    if ((length ?? 0) > LARGEST_BODY) {
-      if (canContinue) return { body, isCut: false, rest: source, free: () => {} };
-      source.destroy();
-      throw new TooLargeError();
-    }
-    if (length !== undefined && length > SMALL_BODY) free = await this.#room.take(length, signal);
-    if (free && source.destroyed) {
-      free();
-      throw Object.assign(new Error('The connection was lost.'), { code: 'ECONNRESET' });
-    }
-    return new Promise((resolve, reject) => {
-      let isOver = false;
-      const leave = () => {
-        isOver = true;
-        timers.stop();
-        source.off('data', add).off('end', end).off('error', fail);
-        // An error has no effect any longer, or is read with the rest.
-        source.on('error', () => {});
-      };
-      const finish = (how: { isCut?: boolean; rest?: Readable } = {}) => {
-        leave();
-        resolve({ body, isCut: false, ...how, free: () => free?.() });
-      };
-      const end = () => finish();
-      const fail = (error: Error) => {
-        leave();
-        source.destroy();
-        free?.();
-        reject(error);
-      };
-      /** The response does not end, or is large. */
-      const stop = () => {
-        if (canContinue) return finish({ rest: source.pause() });
-        finish({ isCut: true });
-        source.destroy();
-      };
-      const timers = new BodyTimers(this.#limits, { hasLength, isOfEvents, canContinue, onCut: stop });
-      const waitForRoom = async () => {
-        source.pause();
-        timers.stop();
-        free = await this.#room.take(LARGEST_BODY, signal);
-        // The connection was lost meanwhile.
-        if (isOver) return free();
-        timers.start();
-        source.resume();
-      };
-      const add = (chunk: Buffer) => {
-        body.push(chunk);
-        size += chunk.length;
-        timers.touch();
-        if (size > LARGEST_BODY) {
-          if (canContinue) stop();
-          else fail(new TooLargeError());
-        } else if (size > SMALL_BODY && !free) waitForRoom().catch(fail);
-      };
-      timers.start();
-      source.on('data', add).once('end', end).once('error', fail);
-    });
-  }
-}
-
-interface TimersHow {
-  readonly hasLength: boolean;
-  readonly isOfEvents: boolean;
-  readonly canContinue: boolean;
-  readonly onCut: () => void;
-}
-
-/** Cut a response that does not end. */
-class BodyTimers {
-  readonly #limits: StreamLimits;
-  readonly #how: TimersHow;
-  #silent: NodeJS.Timeout | undefined;
-  #longest: NodeJS.Timeout | undefined;
-
-  constructor(limits: StreamLimits, how: TimersHow) {
-    this.#limits = limits;
-    this.#how = how;
-  }
-
-  start(): void {
-    const { silence, total, eventSource, continued } = this.#limits;
-    const { hasLength, isOfEvents, canContinue, onCut } = this.#how;
-    this.#silent = clock.setTimeout(onCut, silence);
-    const longest = canContinue ? continued : isOfEvents ? eventSource : total;
-    if (!hasLength) this.#longest = clock.setTimeout(onCut, longest);
-  }
-
-  /** A byte has arrived. */
-  touch(): void {
-    this.#silent?.refresh();
-  }
-
-  stop(): void {
-    clock.clearTimeout(this.#silent);
-    clock.clearTimeout(this.#longest);
   }
 }
 

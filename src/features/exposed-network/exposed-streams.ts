@@ -106,14 +106,14 @@ export class ExposedStreams {
     if (!target || !isRecord(message) || typeof message['id'] !== 'string') return;
     const { id, url } = message;
     const place = `${sessionId} ${executionContextId}`;
-    const key = `${place} ${id as string}`;
+    const key = `${place} ${id}`;
     if (typeof url === 'string') {
       if (this.#announced.has(key) || this.#announced.size >= MOST_ANNOUNCED) return;
       const page = `${pageOf(target).targetId} ${url}`;
       this.#announced.set(key, page);
       this.#ofFetch.add(page, 1);
     } else if (message['isOver']) this.#forget(key);
-    else this.#read(id as string, { place, sessionId, contextId: executionContextId }, message);
+    else this.#read(id, { place, sessionId, contextId: executionContextId }, message);
   }
 
   /** The documents of a target were left. */

@@ -40,9 +40,12 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
   const say = (message: FetchMessage) => pass(JSON.stringify(message));
   const pulls = new Map<string, (part: PartMessage) => void>();
   const { Response: NativeResponse, Headers: NativeHeaders, ReadableStream: NativeStream } = globalThis;
-  const { clone } = NativeResponse.prototype;
+  const { prototype } = NativeResponse;
+  const clone = prototype['clone'];
   const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
-  type Decoder = { fromBase64?(text: string): Uint8Array<ArrayBuffer> };
+  interface Decoder {
+    fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+  }
   const fromBase64 = (text: string) =>
     (Uint8Array as Decoder).fromBase64?.(text) ?? Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 
@@ -100,7 +103,7 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
         throw signal?.aborted ? signal.reason : error;
       });
     const readers = READERS.flatMap((name) => {
-      const original = NativeResponse.prototype[name] as (() => Promise<unknown>) | undefined;
+      const original = prototype[name] as (() => Promise<unknown>) | undefined;
       return original ? [[name, read(original)] as const] : [];
     });
     const copy = () => dress(clone.call(made), like, signal);

@@ -10,12 +10,8 @@ import { WebSocketServer } from 'ws';
 import { explainRefusal } from '../../../src/features/exposed-network/explain-refusal.js';
 import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
-import {
-  type ExposedRequest,
-  ExposedSender,
-  type StreamLimits,
-  TooLargeError,
-} from '../../../src/features/exposed-network/exposed-request.js';
+import { type StreamLimits, TooLargeError } from '../../../src/features/exposed-network/body-reader.js';
+import { type ExposedRequest, ExposedSender } from '../../../src/features/exposed-network/exposed-request.js';
 import {
   ExposedWebSockets,
   type WebSocketPlan,

@@ -1,0 +1,138 @@
+import type { Readable } from 'node:stream';
+import { clock } from '../../shared/clock.js';
+import type { ExposedRequest, ExposedResponse } from './exposed-request.js';
+import type { Room } from './room.js';
+
+/** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
+export interface StreamLimits {
+  /** From the beginning of a stream of events, which its EventSource requests again. */
+  readonly eventSource: number;
+  /** Without a byte. */
+  readonly silence: number;
+  /** From the beginning of a response that does not name its length. */
+  readonly total: number;
+  /** From the beginning of one that can continue. */
+  readonly continued: number;
+}
+
+export const LIMITS: StreamLimits = { eventSource: 1500, silence: 10_000, total: 30_000, continued: 300 };
+/** Maximum size of a body in bytes: Chromium closes a connection with a message of more than 100 MB, which is encoded in base64. */
+const LARGEST_BODY = 64 * 1024 * 1024;
+/** Size in bytes of a body that waits for no memory. */
+const SMALL_BODY = 1024 * 1024;
+/** Maximum size in bytes of all other bodies together. */
+export const MOST_MEMORY = 2 * LARGEST_BODY;
+
+/** The body of a response is larger than CDP can carry. */
+export class TooLargeError extends Error {}
+
+interface BodyHow extends Pick<ExposedRequest, 'isOfEvents' | 'canContinue'> {
+  /** Of the body as it is read, in bytes. */
+  readonly length: number | undefined;
+  /** The response names the length of what is sent. */
+  readonly hasLength: boolean;
+}
+
+type Body = Pick<ExposedResponse, 'body' | 'isCut' | 'rest' | 'free'>;
+
+/** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
+export class BodyReader {
+  readonly #source: Readable;
+  readonly #room: Room;
+  readonly #limits: StreamLimits;
+  readonly #how: BodyHow;
+  readonly #canContinue: boolean;
+  readonly #body: Buffer[] = [];
+  #size = 0;
+  #silent: NodeJS.Timeout | undefined;
+  #longest: NodeJS.Timeout | undefined;
+  #free: (() => void) | undefined;
+  #isOver = false;
+
+  constructor(source: Readable, room: Room, limits: StreamLimits, how: BodyHow) {
+    this.#source = source;
+    this.#room = room;
+    this.#limits = limits;
+    this.#how = how;
+    this.#canContinue = how.canContinue?.() ?? false;
+  }
+
+  async read(signal: AbortSignal): Promise<Body> {
+    const source = this.#source;
+    const { length = 0 } = this.#how;
+    if (length > LARGEST_BODY && this.#canContinue) return this.#found({ rest: source });
+    if (length > LARGEST_BODY) {
+      source.destroy();
+      throw new TooLargeError();
+    }
+    if (length > SMALL_BODY) {
+      this.#free = await this.#room.take(length, signal);
+      // The connection was lost meanwhile.
+      if (source.destroyed) {
+        this.#free();
+        throw Object.assign(new Error('The connection was lost.'), { code: 'ECONNRESET' });
+      }
+    }
+    try {
+      return await new Promise<Body>((resolve, reject) => this.#listen(signal, resolve, reject));
+    } catch (error) {
+      source.destroy();
+      this.#free?.();
+      throw error;
+    } finally {
+      this.#isOver = true;
+      this.#stopTimers();
+      source.removeAllListeners('data');
+      // An error has no effect any longer, or is read with the rest.
+      source.on('error', () => {});
+    }
+  }
+
+  #listen(signal: AbortSignal, resolve: (body: Body) => void, reject: (error: Error) => void): void {
+    const source = this.#source;
+    /** The response does not end, or is large. */
+    const cut = () => {
+      if (this.#canContinue) return resolve(this.#found({ rest: source.pause() }));
+      resolve(this.#found({ isCut: true }));
+      source.destroy();
+    };
+    source.on('data', (chunk: Buffer) => {
+      this.#body.push(chunk);
+      this.#size += chunk.length;
+      this.#silent?.refresh();
+      if (this.#size > LARGEST_BODY && this.#canContinue) cut();
+      else if (this.#size > LARGEST_BODY) reject(new TooLargeError());
+      else if (this.#size > SMALL_BODY && !this.#free) this.#waitForRoom(signal, cut).catch(reject);
+    });
+    source.once('end', () => resolve(this.#found()));
+    source.once('error', reject);
+    this.#startTimers(cut);
+  }
+
+  async #waitForRoom(signal: AbortSignal, cut: () => void): Promise<void> {
+    this.#source.pause();
+    this.#stopTimers();
+    this.#free = await this.#room.take(LARGEST_BODY, signal);
+    // The connection was lost meanwhile.
+    if (this.#isOver) return this.#free();
+    this.#startTimers(cut);
+    this.#source.resume();
+  }
+
+  #found(how: Pick<Partial<Body>, 'isCut' | 'rest'> = {}): Body {
+    return { body: this.#body, isCut: false, ...how, free: () => this.#free?.() };
+  }
+
+  #startTimers(cut: () => void): void {
+    const { silence, total, eventSource, continued } = this.#limits;
+    const { hasLength, isOfEvents } = this.#how;
+    this.#silent = clock.setTimeout(cut, silence);
+    const longest = isOfEvents ? eventSource : total;
+    if (!hasLength) this.#longest = clock.setTimeout(cut, this.#canContinue ? continued : longest);
+  }
+
+  #stopTimers(): void {
+    clock.clearTimeout(this.#silent);
+    clock.clearTimeout(this.#longest);
+  }
+}
