@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
 import { clock } from '../../shared/clock.js';
-import type { ExposedRequest, ExposedResponse } from './exposed-request.js';
 import type { Room } from './room.js';
 
 /** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
@@ -26,14 +25,32 @@ export const MOST_MEMORY = 2 * LARGEST_BODY;
 /** The body of a response is larger than CDP can carry. */
 export class TooLargeError extends Error {}
 
-interface BodyHow extends Pick<ExposedRequest, 'isOfEvents' | 'canContinue'> {
+/** What a request says about its response. */
+export interface ReaderOptions {
+  /** It asks for a stream of events, and its client connects again when the response ends. */
+  readonly isOfEvents: boolean;
+  /** Whether the page can read the rest of a body that is large, or does not end soon. */
+  canContinue?(this: void): boolean;
+}
+
+interface BodyHow extends ReaderOptions {
   /** Of the body as it is read, in bytes. */
   readonly length: number | undefined;
   /** The response names the length of what is sent. */
   readonly hasLength: boolean;
 }
 
-type Body = Pick<ExposedResponse, 'body' | 'isCut' | 'rest' | 'free'>;
+/** The body of a response. */
+export interface Body {
+  /** Whoever sends it may remove its parts. */
+  readonly body: Buffer[];
+  /** The response did not end in time: `body` is its beginning. */
+  readonly isCut: boolean;
+  /** What has not been read of the body. */
+  readonly rest?: Readable;
+  /** Frees the memory that the body has occupied: others wait for it. */
+  free(this: void): void;
+}
 
 /** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
 export class BodyReader {

@@ -7,22 +7,25 @@ import zlib from 'node:zlib';
 import { raceAbort } from '../../shared/abort.js';
 import { isLoopback } from '../../shared/urls.js';
 import type { ExposedUrl } from './exposed-hosts.js';
-import { BodyReader, LIMITS, MOST_MEMORY, type StreamLimits } from './body-reader.js';
+import {
+  BodyReader,
+  LIMITS,
+  MOST_MEMORY,
+  type Body,
+  type ReaderOptions,
+  type StreamLimits,
+} from './body-reader.js';
 import { Http2Sessions } from './http2-sessions.js';
 import { Room } from './room.js';
 
 /** A request of a page, to be sent from this machine. */
-export interface ExposedRequest {
+export interface ExposedRequest extends ReaderOptions {
   readonly url: ExposedUrl;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
-  /** It asks for a stream of events, and its client connects again when the response ends. */
-  readonly isOfEvents: boolean;
   /** Whether the body of a response is not read: it is the rest. */
   keeps?(this: void, head: ResponseHead): boolean;
-  /** Whether the page can read the rest of a body that is large, or does not end soon. */
-  canContinue?(this: void): boolean;
 }
 
 /** The beginning of a response. */
@@ -35,18 +38,10 @@ export interface ResponseHead {
 }
 
 /** A response as a page receives it. */
-export interface ExposedResponse extends Omit<ResponseHead, 'length'> {
+export interface ExposedResponse extends Omit<ResponseHead, 'length'>, Body {
   readonly reason: string;
-  /** Whoever sends it may remove its parts. */
-  readonly body: Buffer[];
   /** The headers of the request, with those that were added. */
   readonly sent: Readonly<Record<string, string>>;
-  /** The response did not end in time: `body` is its beginning. */
-  readonly isCut: boolean;
-  /** What has not been read of the body. */
-  readonly rest?: Readable;
-  /** Frees the memory that the body has occupied: others wait for it. */
-  free(this: void): void;
 }
 
 /** A response whose body has not been read. */
