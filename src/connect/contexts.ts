@@ -17,6 +17,8 @@ export interface ContextLibrary<Browser, Page, Context, Options> {
   /** @throws InvalidOptionError for options that the library does not have. */
   check(options: Options): void;
   newContext(browser: Browser, options: Options | undefined): Promise<Context>;
+  /** Whether a context or a page, which could not be opened, can be opened at the next try. */
+  canRetry?(error: unknown): boolean;
   /** Whether a context with these options begins with data of sites, which clearing the data would remove, too. */
   hasSiteData(options: Options): boolean;
   /** Calls a function when the page has crashed. */
@@ -29,6 +31,9 @@ export interface ContextLibrary<Browser, Page, Context, Options> {
 
 /** Errors of a browser that is gone, which another browser may not have. */
 const GONE = /closed|crash|disconnect|detached|timeout/i;
+
+/** For a context or a page. */
+const MOST_TRIES = 3;
 
 /** Opens contexts over one connection. */
 export class Contexts<
@@ -66,14 +71,17 @@ export class Contexts<
    * @throws InvalidOptionError if the library refuses the options: no other browser would accept them.
    */
   async attempt<T>(options: Options | undefined, open: () => Promise<T>): Promise<T> {
-    try {
-      return await open();
-    } catch (cause) {
-      if (options === undefined || !(cause instanceof Error)) throw cause;
-      if (cause instanceof InvalidOptionError || !this.#isConnected() || GONE.test(cause.message))
-        throw cause;
-      const message = `contextOptions were refused: ${cause.message}`;
-      throw new InvalidOptionError('contextOptions', message, { cause });
+    for (let tries = 1; ; tries++) {
+      try {
+        return await open();
+      } catch (cause) {
+        if (tries < MOST_TRIES && this.#library.canRetry?.(cause)) continue;
+        if (options === undefined || !(cause instanceof Error)) throw cause;
+        if (cause instanceof InvalidOptionError || !this.#isConnected() || GONE.test(cause.message))
+          throw cause;
+        const message = `contextOptions were refused: ${cause.message}`;
+        throw new InvalidOptionError('contextOptions', message, { cause });
+      }
     }
   }
 

@@ -156,6 +156,8 @@ function pageTargets(context: BrowserContext): Target[] {
 const CONTEXTS: ContextLibrary<Browser, Page, BrowserContext, PuppeteerContextOptions> = {
   check: checkPuppeteerContext,
   newContext: openPuppeteerContext,
+  // Firefox fails to open a page while it closes the pages of another context, as between two tasks.
+  canRetry: (error) => error instanceof Error && error.message.includes('DiscardedBrowsingContextError'),
   hasSiteData: ({ cookies }) => cookies !== undefined,
   onCrash: (page, call) => page.once('error', call),
   watch,

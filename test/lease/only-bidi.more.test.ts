@@ -342,9 +342,9 @@ describe.each(['chromium', 'firefox'] as const)('a service with only a bidiUrl, 
       });
     });
 
-    it.each(TABLE[browser].map(([outcome, ...things]) => ({ outcome, things, names: things.join('; ') })))(
-      'after $names, the browser is $outcome, and the next lease finds nothing',
-      async ({ outcome, things }) => {
+    it.each(TABLE[browser].map(([outcome, ...things]) => [things.join('; '), outcome, things] as const))(
+      'after %s, the browser is %s, and the next lease finds nothing',
+      async (_names, outcome, things) => {
         const left = await withPooledBrowser(
           pool,
           async (lease) => {
