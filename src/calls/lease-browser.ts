@@ -10,7 +10,6 @@ import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { callback, readOption } from '../shared/options.js';
 import { DetachedLease, readDetachedLease } from './detached-lease.js';
-import { reportUncaughtRuns } from './uncaught-run.js';
 import {
   attachChecks,
   heldLeaseChecks,
@@ -27,7 +26,7 @@ import {
 import type { LibraryTypes } from '../lease/options.js';
 import type { Lease } from '../lease/lease.js';
 import type { ConnectedPlan } from '../lease/plan.js';
-import type { Run, RunSummary } from './run.js';
+import { reportUncaughtRuns, type Run, type RunSummary } from './run.js';
 
 /** @internal Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
 export const loadLease = lazy(async () => ({

@@ -187,13 +187,12 @@ async function endLease(
   { id, lease, pool: name }: ActiveLease,
   options: LeasesOptions,
 ): Promise<ReleaseResult> {
-  const { ticketOf } = await import('../pool/build-tickets.js');
   const { coreOf } = await import('../pool/pool-core.js');
   const { releaseBrowser } = await import('../pool/release.js');
   await using opened = await openPool(name ?? options.pool ?? 'unknown', options);
   const pool = coreOf(opened);
   const request = { pool: pool.idOrName, id: lease, keepAlive: false, record: false };
-  const ticket = ticketOf(id, { pool, lease: request }, true)!;
+  const ticket = pool.ticketOf(id, request, true)!;
   const facts = { pool: pool.idOrName, sessionId: id };
   let cause: unknown;
   const result = await releaseBrowser(ticket, {

@@ -1,5 +1,4 @@
 import pRetry, { type RetryContext } from 'p-retry';
-import { ticketOf } from '../pool/build-tickets.js';
 import { requestGrant, type AcquireOutcome, type Granted, type WantedLease } from '../pool/grant.js';
 import type { Turn } from '../pool/pacer.js';
 import type { PoolCore } from '../pool/pool-core.js';
@@ -44,7 +43,7 @@ export function joinLease<Session extends object>(
 ): Acquired<Session> {
   const { id: sessionId } = handover.grant;
   // Built here: the token must not be sent where a record from outside wants it.
-  const ticket = ticketOf(sessionId, { pool, lease: handover.lease }, handover.isMarkShown);
+  const ticket = pool.ticketOf(sessionId, handover.lease, handover.isMarkShown);
   const leave = pool.queue.join(sessionId, { limit: pool.limit, isAlone: !ticket });
   if (leave) return { ...handover, pool, ticket, servedAt: undefined, leave };
   const message = 'Another lease of this process uses the browser: release that lease first.';

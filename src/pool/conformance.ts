@@ -17,7 +17,6 @@ import type {
 } from '../services/browser-service.js';
 import { valueAt } from '../services/service-json.js';
 import { checkService } from '../services/check-service.js';
-import { ticketOf } from './build-tickets.js';
 import { coreOf } from './pool-core.js';
 import { sealSession } from './session.js';
 import { completeRequest, idsIn } from './tickets.js';
@@ -193,7 +192,7 @@ function* refusalFaults(
 
 function* ticketFaults(service: BrowserService, sample: ServiceSample): Iterable<string> {
   const { id, response } = sample;
-  const ticket = ticketOf(id, { pool: coreOf(poolOf(service)), lease: LEASE }, true);
+  const ticket = coreOf(poolOf(service)).ticketOf(id, LEASE, true);
   if ((ticket === undefined) !== (response === undefined))
     yield 'A service needs a release request if it needs an acquire request, and only then.';
   if (!ticket) return;

@@ -7,7 +7,6 @@ import { pathSegmentFault } from '../shared/urls.js';
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
 import type { BrowserService, Grant, LeaseRequest, ServiceAddress } from '../services/browser-service.js';
 import { headersFault } from '../services/check-service.js';
-import { searchTicketOf, ticketOf } from './build-tickets.js';
 import {
   ACQUIRE_GRACE,
   leaseFacts,
@@ -108,7 +107,7 @@ async function send<S extends object>(request: GrantRequest<S>): Promise<Acquire
     };
     const onCrash = request.onCrash === true;
     ended ??= held.acquiring({
-      search: searchTicketOf(request),
+      search: pool.searchOf(lease),
       onCrash,
       within: longestWait(request),
       onLost,
@@ -183,7 +182,7 @@ function readGrant<Session extends object>(
       const granted = {
         grant: sealGrant(grant),
         lease,
-        ticket: ticketOf(grant.id, request, isMarkShown),
+        ticket: pool.ticketOf(grant.id, lease, isMarkShown),
         isMarkShown,
         servedAt: Number.isNaN(servedAt) ? undefined : servedAt,
       };
@@ -191,7 +190,7 @@ function readGrant<Session extends object>(
     });
   } catch (error) {
     if (!sessionId) throw error;
-    void releaseOrphan(sessionId, ticketOf(sessionId, request), request);
+    void releaseOrphan(sessionId, pool.ticketOf(sessionId, lease), request);
     return { kind: 'released', error: error as Error, isOutage: false };
   }
 }

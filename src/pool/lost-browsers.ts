@@ -3,7 +3,6 @@ import { clock, delay, startTimer } from '../shared/clock.js';
 import type { ReleaseError } from '../shared/service-errors.js';
 import type { LeaseRequest } from '../services/browser-service.js';
 import { readJson } from '../net/response.js';
-import { searchTicketOf, ticketOf } from './build-tickets.js';
 import type { PoolEvent } from './events.js';
 import type { PoolCore } from './pool-core.js';
 import { releaseFound } from './release.js';
@@ -50,15 +49,15 @@ export async function releaseLost(request: GrantRequest, sentAt: number): Promis
 }
 
 async function releaseLostNow(request: GrantRequest): Promise<boolean> {
-  const { pool } = request;
-  const ticket = searchTicketOf(request);
+  const { pool, lease } = request;
+  const ticket = pool.searchOf(lease);
   if (!ticket) return false;
   await delay(PROCESSING);
   const facts = { pool: pool.idOrName };
   try {
     const json = readJson(await pool.client.send(ticket.search, { facts, timeout: SEARCH_TIMEOUT }), facts);
     const ids = idsIn(json, ticket);
-    const results = await Promise.all(ids.map((id) => releaseOrphan(id, ticketOf(id, request), request)));
+    const results = await Promise.all(ids.map((id) => releaseOrphan(id, pool.ticketOf(id, lease), request)));
     return results.length > 0 && results.every(Boolean);
   } catch {
     // The service has no search, or does not answer: the outcome stays unknown.
@@ -74,8 +73,8 @@ const SEARCH_INTERVAL = 500;
  * nor `pool.close()` waits for that time.
  */
 function keepSearching(request: GrantRequest, sentAt: number): void {
-  const { pool, onCrash = false } = request;
-  const ticket = searchTicketOf(request);
+  const { pool, lease, onCrash = false } = request;
+  const ticket = pool.searchOf(lease);
   const timeLeft = () => Math.max(0, longestWait(request) - (clock.now() - sentAt));
   if (!ticket || timeLeft() === 0) return;
   const end = pool.held.searching(ticket, { onCrash, within: timeLeft() });
@@ -97,7 +96,7 @@ function keepSearching(request: GrantRequest, sentAt: number): void {
     await releaseFound(ticket, {
       timeLeft,
       send: pool.held.sender({ pool: pool.idOrName }),
-      release: ({ id }) => releaseOrphan(id, ticketOf(id, request), request),
+      release: ({ id }) => releaseOrphan(id, pool.ticketOf(id, lease), request),
       pause,
     });
   };

@@ -1,4 +1,4 @@
-import type { BrowserService } from '../services/browser-service.js';
+import type { BrowserService, LeaseRequest } from '../services/browser-service.js';
 import { onAbort } from '../shared/abort.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import type { BrowserPool } from './browser-pool.js';
@@ -6,6 +6,7 @@ import { ServiceClient } from './client.js';
 import type { FairQueue } from './fair-queue.js';
 import { HeldSessions } from './held-sessions.js';
 import { INTERNALS } from './pool-settings.js';
+import { ANY_ID, type ReleaseTicket, type SearchTicket } from './tickets.js';
 
 /** What belongs to a pool, and is shared by all who use it. */
 export class PoolCore<Session extends object = object> {
@@ -51,6 +52,35 @@ export class PoolCore<Session extends object = object> {
       stopListening();
       leave();
     };
+  }
+
+  /**
+   * How to release the session of an acquire request. Undefined if the end of the connection releases it.
+   *
+   * @param isShown Whether the service showed the mark of the lease in its response. A service that did not will not show it later.
+   */
+  ticketOf(id: string, lease: LeaseRequest, isShown?: boolean): ReleaseTicket | undefined {
+    const { service, client, idOrName: pool } = this;
+    const reuse = service.release(id, { pool, reuse: true });
+    const destroy = service.release(id, { pool, reuse: false });
+    if (!reuse || !destroy) return undefined;
+    const ticket = { id, reuse: client.complete(reuse), destroy: client.complete(destroy) };
+    const test = service.owner?.(id, lease);
+    if (test === undefined) return ticket;
+    if (test === null || isShown === false) return { ...ticket, owner: null };
+    const { at, is, ...request } = test;
+    return { ...ticket, owner: { ...client.complete(request), at, is, isShown: isShown ?? false } };
+  }
+
+  /** How to find the session of an acquire request whose response was lost. */
+  searchOf(lease: LeaseRequest): SearchTicket | undefined {
+    const { service, client } = this;
+    const search = service.find?.(lease);
+    const found = this.ticketOf(ANY_ID, lease);
+    if (!search || !found) return undefined;
+    const { list, at, ...message } = search;
+    const where = { list, ...(at && { at }), is: lease.id, idField: service.idField };
+    return { search: client.complete(message), ...where, found };
   }
 
   /** Ends all calls that use the pool, and closes its connections when no browser is left to release and no request is open. */

@@ -37,7 +37,7 @@ const BREAKS: readonly Break[] = [
   broken(
     'a browser of a broken response is released',
     'pool/grant.ts',
-    ['void releaseOrphan(sessionId, ticketOf(sessionId, request), request);', ''],
+    ['void releaseOrphan(sessionId, pool.ticketOf(sessionId, lease), request);', ''],
     'net/broken-responses',
   ),
   broken(
