@@ -89,8 +89,8 @@ ${table(
 "Ends and commands": SIGTERM, SIGINT, SIGKILL with \`releaseOnCrash\`, \`process.exit\`, an uncaught exception and rejection, the
 browsers of this machine in a program that ends by itself, \`exec\`, \`map\` that is killed and resumed, \`proxy\` for clients of CDP,
 BiDi and Playwright's own protocol, the service \`cdp\`, \`serve\`, \`acquire\` and \`doctor\`. Features: \`exposeNetwork\`, downloads, artifacts and recordings. Both run once for each runtime and each
-package manager. Vitest and Playwright Test start Node: they were not run on Bun and Deno. Playwright has no BiDi, and can not drive
-an installed Firefox.
+package manager. Vitest and Playwright Test start Node: they were not run on Bun and Deno, and neither were the other commands and
+services. Playwright has no BiDi, and can not drive an installed Firefox.
 
 ## Package managers
 

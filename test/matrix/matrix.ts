@@ -3,7 +3,7 @@
  * release before of each library, runs the programs of `project/` there on each runtime, and writes examples/compatibility.md.
  * Each value of a factor meets each value of every other factor in one combination. Firefox has combinations of its own.
  *
- * `npm run matrix -- small` runs two combinations on this Node, with Bun and Deno, and writes nothing.
+ * `npm run matrix -- small` runs two combinations on this Node, with Bun and Deno, one of them also in Firefox, and writes nothing.
  * `npm run matrix -- 1,4-7` and `npm run matrix -- firefox` run a part. `results.jsonl` has the last result of each combination.
  */
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -79,6 +79,7 @@ const browsers = {
   chromium: await versionOf('chromium'),
   firefox: await versionOf('firefox'),
 };
+const hasFirefox = browsers.firefox !== 'none';
 const isSmall = part === 'small';
 await using redis = hasRedis ? await TestRedis.start() : undefined;
 const results = isSmall ? await Promise.all(SMALL.map(runCombination)) : await runPart();
@@ -92,7 +93,6 @@ process.exit(failed.length > 0 ? 1 : 0);
 async function runPart(): Promise<Finished[]> {
   const done: Finished[] = [];
   const numbers = numbersOf(part);
-  const hasFirefox = browsers.firefox !== 'none';
   if (!hasFirefox) console.log('There is no Firefox: its combinations are not run.');
   for (const number of numbers) {
     if (!hasFirefox && all[number - 1]!.browser === 'firefox') continue;
@@ -180,8 +180,10 @@ async function runCombination(wanted: Wanted, index: number): Promise<Finished> 
       const { code, output } = await run([runtime.path, ...args, `./${name}.test.mjs`], inProject(env));
       return code === 0 ? undefined : output;
     };
-    note('leases', await runTests('heart', { MATRIX_BROWSER: wanted.browser }));
+    const runLeases = (browser: string) => runTests('heart', { MATRIX_BROWSER: browser });
+    note('leases', await runLeases(wanted.browser));
     if (wanted.browser === 'firefox') return await finish();
+    if (isSmall && runtime.name === 'Bun' && hasFirefox) note('Firefox', await runLeases('firefox'));
     if (redis) note('queue', await runTests('queue', { REDIS_URL: redis.url }));
     // These take long, and do not depend on libraries: once for each runtime and each package manager.
     const isFirst = (factor: Factor) => all.findIndex((one) => one[factor] === wanted[factor]) === index;
