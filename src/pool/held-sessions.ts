@@ -143,14 +143,7 @@ export class HeldSessions {
   /** Adds an acquire request that is sent. The returned function ends it. */
   acquiring(request: OpenAcquire): () => void {
     const { search, onCrash, within } = request;
-    const helped = search && this.#helper.add(search, { onCrash, within });
-    this.#open.add(request);
-    this.#begin();
-    return () => {
-      helped?.remove();
-      this.#open.delete(request);
-      this.#endIfIdle();
-    };
+    return this.#track(this.#open, request, search && this.#helper.add(search, { onCrash, within }));
   }
 
   /**
@@ -160,13 +153,7 @@ export class HeldSessions {
   searching(search: SearchTicket, request: HelpRequest): (() => void) | undefined {
     if (this.#searches.size >= MOST_SEARCHES) return undefined;
     const helped = this.#helper.add(search, request);
-    this.#searches.add(helped);
-    this.#begin();
-    return () => {
-      helped.remove();
-      this.#searches.delete(helped);
-      this.#endIfIdle();
-    };
+    return this.#track(this.#searches, helped, helped);
   }
 
   /** Returns the function that sends the requests of a release, and never rejects. */
@@ -190,8 +177,15 @@ export class HeldSessions {
     this.#endIfIdle();
   }
 
-  get #isIdle(): boolean {
-    return this.#held.size + this.#open.size + this.#searches.size === 0;
+  /** The returned function ends it. */
+  #track<Tracked>(all: Set<Tracked>, one: Tracked, helped: HelpedLease | undefined): () => void {
+    all.add(one);
+    this.#begin();
+    return () => {
+      helped?.remove();
+      all.delete(one);
+      this.#endIfIdle();
+    };
   }
 
   #begin(): void {
@@ -204,7 +198,7 @@ export class HeldSessions {
   }
 
   #endIfIdle(): void {
-    if (!this.#isIdle) return;
+    if (this.#held.size + this.#open.size + this.#searches.size > 0) return;
     clock.clearTimeout(this.#renewal);
     this.#unregister?.();
     this.#unregister = undefined;
