@@ -69,6 +69,7 @@ ${table(
     'Firefox: Puppeteer, BiDi',
     'queue (BullMQ)',
     'ends and commands',
+    'further commands',
     'features',
     'Vitest',
     'Playwright Test',
@@ -81,14 +82,15 @@ ${table(
       platform(),
       ...shares('leases', 'leases', 'leases'),
       shareOf(own(firefox), 'leases'),
-      ...shares('queue', 'ends', 'features', 'Vitest', 'Playwright Test'),
+      ...shares('queue', 'ends', 'commands', 'features', 'Vitest', 'Playwright Test'),
     ];
   }),
 )}
 
 "Ends and commands": SIGTERM, SIGINT, SIGKILL with \`releaseOnCrash\`, \`process.exit\`, an uncaught exception and rejection, the
 browsers of this machine in a program that ends by itself, \`exec\`, \`map\` that is killed and resumed, \`proxy\` for clients of CDP,
-BiDi and Playwright's own protocol, the service \`cdp\`, \`serve\`, \`acquire\` and \`doctor\`. Features: \`exposeNetwork\`, downloads, artifacts and recordings. Both run once for each runtime and each
+and the service \`cdp\`. Further commands: \`proxy\` for clients of BiDi and of Playwright's own protocol, \`serve\`, \`acquire\` and
+\`doctor\`. Features: \`exposeNetwork\`, downloads, artifacts and recordings. These run once for each runtime and each
 package manager. Vitest and Playwright Test start Node: they were not run on Bun and Deno, and neither were the other commands and
 services. Playwright has no BiDi, and can not drive an installed Firefox.
 
@@ -102,13 +104,24 @@ ${table(
     'queue',
     'types',
     'ends and commands',
+    'further commands',
     'features',
     'Vitest',
     'Playwright Test',
   ],
   [...new Set(results.map(({ wanted }) => wanted.installer))].map((installer) => {
     const own = results.filter(({ wanted }) => wanted.installer === installer);
-    const parts = ['install', 'leases', 'queue', 'types', 'ends', 'features', 'Vitest', 'Playwright Test'];
+    const parts = [
+      'install',
+      'leases',
+      'queue',
+      'types',
+      'ends',
+      'commands',
+      'features',
+      'Vitest',
+      'Playwright Test',
+    ];
     return [installer, ...parts.map((part) => shareOf(own, part))];
   }),
 )}

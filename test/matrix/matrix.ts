@@ -189,6 +189,7 @@ async function runCombination(wanted: Wanted, index: number): Promise<Finished> 
     const isFirst = (factor: Factor) => all.findIndex((one) => one[factor] === wanted[factor]) === index;
     if (isSmall || isFirst('runtime') || isFirst('installer')) {
       note('ends', await runTests('ends'));
+      note('commands', await runTests('commands'));
       if (!isSmall) note('features', await runTests('features'));
     }
     const nodeModules = installer !== "yarn Plug'n'Play";
