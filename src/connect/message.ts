@@ -104,6 +104,8 @@ const response = v.looseObject({
   ),
 });
 
+const ofRequest = v.looseObject({ requestId: text });
+
 /** The events of a browser that this library reads, with the fields that it reads. */
 const EVENTS = {
   'Browser.downloadWillBegin': v.object({ guid, url: text, suggestedFilename: text, frameId: may(text) }),
@@ -156,11 +158,12 @@ const EVENTS = {
     redirectResponse: may(response),
   }),
   'Network.responseReceived': v.looseObject({ requestId: text, response }),
+  'Network.loadingFinished': ofRequest,
+  'Network.loadingFailed': v.looseObject({ requestId: text, errorText: text }),
   'browsingContext.downloadWillBegin': v.looseObject({}),
 };
 
 const ofFrame = v.looseObject({ frameId: text });
-const ofRequest = v.looseObject({ requestId: text });
 const frameOfWebSocket = v.looseObject({
   requestId: text,
   response: v.looseObject({ opcode: v.number(), payloadData: text }),
@@ -209,8 +212,6 @@ const EVENTS_OF_LIBRARIES = {
   'Network.requestWillBeSentExtraInfo': v.looseObject({ requestId: text, headers }),
   'Network.requestServedFromCache': ofRequest,
   'Network.responseReceivedExtraInfo': v.looseObject({ requestId: text, headers }),
-  'Network.loadingFinished': ofRequest,
-  'Network.loadingFailed': v.looseObject({ requestId: text, errorText: text }),
   'Network.webSocketCreated': v.looseObject({ requestId: text, url: text }),
   'Network.webSocketWillSendHandshakeRequest': v.looseObject({
     requestId: text,

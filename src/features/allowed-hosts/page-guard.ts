@@ -12,12 +12,16 @@ export const NO_WEBRTC = 'delete globalThis.RTCPeerConnection; delete globalThis
 /** How Chromium reports a request to a host that is not allowed. */
 export const REFUSED = 'net::ERR_PROXY_CONNECTION_FAILED';
 
-/** Pages, frames of other sites, and workers, which have no WebRTC, but whose requests are refused, too. */
-const GUARDED = ['page', 'iframe', 'worker', 'shared_worker', 'service_worker'].map((type) => ({ type }));
+/** How Chromium logs that WebTransport and a WebSocket failed: their URL is only in the text. */
+const NO_TRANSPORT = /^Failed to establish a connection to (https:\S+): net::/;
+const NO_WEBSOCKET = /'(wss?:[^']*)'/;
 
-/** How the guard attaches to pages, and to what is below a target. */
-const PAGES = { flatten: true };
-const FRAMES = { flatten: false };
+/** What the guard attaches to. Frames of other sites and workers are below a target, and wait in a way of their own. */
+const OF_BROWSER = {
+  flatten: true,
+  filter: ['page', 'shared_worker', 'service_worker'].map((type) => ({ type })),
+};
+const BELOW = { flatten: false, filter: ['iframe', 'worker'].map((type) => ({ type })) };
 
 type Attached = EventParams<'Target.attachedToTarget'>;
 type Target = Attached['targetInfo'];
@@ -39,6 +43,8 @@ export class PageGuard {
   /** The targets of sessions: those that guard, and those in which frames and workers wait. */
   readonly #targets = new Map<string, string>();
   readonly #held = new Map<string, string>();
+  /** The open requests of workers, by their session. */
+  readonly #workers = new Map<string, Map<string, string>>();
   readonly #guarded = new Set<string>();
 
   /** @param isGuarded False for pages that are not of the lease. */
@@ -54,7 +60,7 @@ export class PageGuard {
     this.#starts = starts;
     starts.isHeld = true;
     // Chromium asks the clients in the order in which they attached, and those after one that waits only when the frame goes on.
-    starts.onAttached = async (targetId) => this.#attach(await this.ready(targetId), FRAMES);
+    starts.onAttached = async (targetId) => this.#attach(await this.ready(targetId), BELOW);
   }
 
   readonly listeners: EventListeners = {
@@ -68,13 +74,26 @@ export class PageGuard {
       const targetId = this.#targets.get(sessionId) ?? this.#held.get(sessionId);
       this.#targets.delete(sessionId);
       this.#held.delete(sessionId);
+      this.#workers.delete(sessionId);
       if (targetId !== undefined) this.#end(targetId, new Error('The page is closed.'));
     },
-    'Log.entryAdded': ({ entry: { text, url } }) => {
+    'Log.entryAdded': ({ entry: { text, url } }, _data, session = '') => {
+      const transport = NO_TRANSPORT.exec(text)?.[1];
+      if (transport !== undefined) return this.#onRefused(transport);
       if (!text.includes(REFUSED)) return;
-      // That of a WebSocket is only in the text.
-      const refused = /'(wss?:[^']*)'/.exec(text)?.[1] ?? url;
+      const refused = NO_WEBSOCKET.exec(text)?.[1] ?? (this.#workers.has(session) ? undefined : url);
       if (refused !== undefined) this.#onRefused(refused);
+    },
+    // Only of workers, where not all requests are logged.
+    'Network.requestWillBeSent': ({ requestId, request: { url } }, _data, session = '') =>
+      void this.#workers.get(session)?.set(requestId, url),
+    'Network.loadingFinished': ({ requestId }, _data, session = '') =>
+      void this.#workers.get(session)?.delete(requestId),
+    'Network.loadingFailed': ({ requestId, errorText }, _data, session = '') => {
+      const requests = this.#workers.get(session);
+      const url = requests?.get(requestId);
+      requests?.delete(requestId);
+      if (url !== undefined && errorText === REFUSED) this.#onRefused(url);
     },
     'Page.frameNavigated': ({ frame: { unreachableUrl } }) => {
       if (unreachableUrl !== undefined) this.#onRefused(unreachableUrl);
@@ -83,7 +102,7 @@ export class PageGuard {
 
   /** Begins with all pages that are open, and those to come. */
   async begin(): Promise<void> {
-    await this.#attach(undefined, PAGES);
+    await this.#attach(undefined, OF_BROWSER);
   }
 
   /** Whether a page of the lease is prepared, or is being prepared. */
@@ -108,8 +127,8 @@ export class PageGuard {
   }
 
   async #attach(sessionId: string | undefined, how: object): Promise<void> {
-    const all = { autoAttach: true, waitForDebuggerOnStart: true, filter: GUARDED };
-    await this.#cdp().send('Target.setAutoAttach', { ...all, ...how }, sessionId);
+    const waiting = { autoAttach: true, waitForDebuggerOnStart: true, ...how };
+    await this.#cdp().send('Target.setAutoAttach', waiting, sessionId);
   }
 
   async #begin({ sessionId, targetInfo, waitingForDebugger = false }: Attached): Promise<void> {
@@ -157,9 +176,14 @@ export class PageGuard {
       sendOnly('Page.enable');
       sendOnly('Page.addScriptToEvaluateOnNewDocument', { source: NO_WEBRTC, runImmediately: true });
     }
-    sendOnly('Log.enable');
+    // The page logs what its workers do.
+    if (type !== 'worker') sendOnly('Log.enable');
+    if (type.endsWith('worker')) {
+      this.#workers.set(sessionId, new Map());
+      sendOnly('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
+    }
     // The browser itself handles this command, after it has passed the others on: later ones of other clients come after them.
-    await this.#attach(sessionId, FRAMES);
+    await this.#attach(sessionId, BELOW);
     this.#preparedOf(targetId).done(sessionId);
   }
 
