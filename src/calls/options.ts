@@ -233,10 +233,12 @@ export function readLeaseOptions<C extends Checks, Session extends object>(
 ): AllSettings<Session> & Omit<Checked<C>, keyof SessionOptions<Session>> {
   if (isRecord(given)) refuseMisplaced(checks, given, caller);
   defaults ??= readOptions(allChecks, {}, 'a lease');
+  const named = Object.entries(readOptions(checks, given, caller));
   const read = {
     ...defaults,
     ...optionsOfEnvironment(checks),
-    ...readOptions(checks, given, caller),
+    // An option that is undefined is not given: it must not hide a limit of the environment.
+    ...(Object.fromEntries(named.filter(([, value]) => value !== undefined)) as Checked<C>),
     ...impliedContext(given),
   };
   verifyConnection(read, connector);

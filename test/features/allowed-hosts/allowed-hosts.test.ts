@@ -60,6 +60,10 @@ it('reads the hosts from the environment, and refuses a function that has no lim
   await expect(lease({})).rejects.toThrow(/^BROWSER_POOL_ALLOWED_HOSTS has the rule 'a test'/);
   vi.stubEnv('BROWSER_POOL_ALLOWED_HOSTS', 'a.test');
   await expect(playwright.attachBrowser('any', {})).rejects.toThrow(/demands/);
+  const proxy = { server: 'http://a.test' };
+  await expect(lease({ allowedHosts: undefined, contextOptions: { proxy } })).rejects.toThrow(
+    /exclude each other/,
+  );
   vi.stubEnv('BROWSER_POOL_ALLOWED_HOSTS', undefined);
   vi.stubEnv('BROWSER_POOL_EXPOSE_NETWORK', '::1');
   await expect(lease({})).rejects.toThrow(/^BROWSER_POOL_EXPOSE_NETWORK has the rule '::1'/);
