@@ -132,6 +132,15 @@ const LOADS: Record<string, (to: string, port: string) => unknown> = {
     document.body.append(link);
     link.click();
   },
+  worklet: (to) => new AudioContext().audioWorklet.addModule(`http://${to}/`),
+  'fetch when the page is left': (to) =>
+    (window as unknown as { fetchLater(url: string, how: object): object }).fetchLater(`http://${to}/`, {
+      activateAfter: 0,
+    }),
+  'sign-in at another site': (to) => {
+    const providers = [{ configURL: `https://${to}/config.json`, clientId: 'any' }];
+    return navigator.credentials.get({ identity: { providers } } as CredentialRequestOptions);
+  },
   // Over UDP, by a client of STUN.
   WebRTC: (to) => connectIn(window, to),
   'WebRTC in a new frame': (to) => {
@@ -231,6 +240,11 @@ const OF_CLIENTS: Record<string, (page: PageSession, to: string) => Promise<unkn
     const options = { disableCache: true, includeCredentials: false };
     const load = { frameId: frameTree.frame.id, url: `http://${to}/`, options };
     await page.send('Network.loadNetworkResource', load);
+  },
+  'manifest of an app': async (page, to) => {
+    const link = `Object.assign(document.createElement('link'), { rel: 'manifest', href: 'http://${to}/' })`;
+    await page.send('Runtime.evaluate', { expression: `document.head.append(${link})` });
+    await page.send('Page.getAppManifest');
   },
   'view-source': async (page, to) => page.send('Page.navigate', { url: `view-source:http://${to}/` }),
 };

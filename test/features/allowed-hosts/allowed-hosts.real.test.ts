@@ -44,7 +44,9 @@ it('a client of the proxy reaches no other host, neither in a context with a pro
     proxyServer: 'direct://',
     proxyBypassList: '*',
   });
-  for (const method of ['Target.exposeDevToolsProtocol', 'Runtime.queryObjects', 'Debugger.pause'] as const)
+  for (const method of ['exposeDevToolsProtocol', 'setRemoteLocations', 'sendMessageToTarget'] as const)
+    await expect(session.send(`Target.${method}`)).rejects.toThrow('is not available with allowedHosts');
+  for (const method of ['Runtime.queryObjects', 'Debugger.pause'] as const)
     await expect(session.send(method)).rejects.toThrow('is not available with allowedHosts');
   const other = { browserContextId: 'of another client' };
   await expect(session.send('Target.createTarget', { url: 'about:blank', ...other })).rejects.toThrow(
