@@ -178,7 +178,10 @@ const LEFT = {
 type Outcome = 'reused' | 'destroyed' | 'either';
 type Group = readonly [outcome: Outcome, ...things: (keyof typeof LEFT)[]];
 
-/** One lease leaves all things of a group, each in a page of its own: the lease of a browser takes longer than the rest. */
+/**
+ * One lease leaves all things of a group, each in a page of its own: the lease of a browser takes longer than the rest. A worker
+ * is the last one, because its requests delay those of the pages.
+ */
 const OF_FIREFOX: readonly Group[] = [
   [
     'reused',
@@ -193,25 +196,23 @@ const OF_FIREFOX: readonly Group[] = [
     'a file of the origin',
     'the HTTP cache',
   ],
-  [
-    'reused',
-    'a service worker',
-    'a service worker that is still loading',
-    'a shared worker',
-    'a dedicated worker',
-    'the name of a window',
-    'data of a frame of another site',
-    'a permission',
-  ],
+  ['reused', 'the name of a window', 'a permission', 'a service worker'],
+  ['reused', 'data of a frame of another site', 'a service worker that is still loading', 'a shared worker'],
   [
     'reused',
     'an open page',
     'a page in another context',
     'a context without a page',
-    'a page that is still loading',
     'a WebSocket and an event stream',
+    'a dedicated worker',
   ],
-  ['reused', 'an open fetch with keepalive', 'an open sendBeacon', 'an open fetch'],
+  [
+    'reused',
+    'a page that is still loading',
+    'an open fetch with keepalive',
+    'an open sendBeacon',
+    'an open fetch',
+  ],
   [
     'reused',
     'data that was written when the page was left',
