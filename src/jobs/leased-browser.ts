@@ -5,21 +5,11 @@ import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
-import type { MapSettings } from './options.js';
-import type { TaskCallback } from './outcome.js';
+import type { JobContext } from './job-context.js';
 import { PageSlot } from './page-slot.js';
-import type { TaskContext } from './task-context.js';
+import { taskContexts, type TaskContext } from './task-context.js';
 import type { AttemptPlace, Task } from './task.js';
 import type { TaskQueue } from './task-queue.js';
-
-/** The tasks that the browsers of a job run. */
-export interface TaskPlan<Handles, Input, Value, Session extends object> {
-  readonly fn: TaskCallback<Handles, Input, Value, Session>;
-  readonly settings: MapSettings;
-  /** Throws what the caller's function throws. */
-  readonly contextOf: (input: Input, index: number) => TaskContext;
-  readonly tasks: TaskQueue<Input, Value, Session>;
-}
 
 /** How the work in one browser ended. */
 export interface BrowserEnd {
@@ -45,9 +35,11 @@ type Collecting = Awaited<ReturnType<PooledLease<object>['beginWork']>>;
  * task is left.
  */
 export class LeasedBrowser<Handles, Input, Value, Session extends object> {
-  readonly #plan: TaskPlan<Handles, Input, Value, Session>;
+  readonly #job: JobContext<Handles, Input, Value, Session>;
+  readonly #tasks: TaskQueue<Input, Value, Session>;
   readonly #lease: PooledLease<Handles, Session>;
   readonly #abort: LinkedAbort;
+  readonly #contextOf: ReturnType<typeof taskContexts>;
   /** Aborts when no other task may start in this browser. */
   readonly #retired: LinkedAbort;
   #begun = 0;
@@ -56,20 +48,23 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   #fault: Error | undefined;
 
   constructor(
-    plan: TaskPlan<Handles, Input, Value, Session>,
+    job: JobContext<Handles, Input, Value, Session>,
+    tasks: TaskQueue<Input, Value, Session>,
     lease: PooledLease<Handles, Session>,
     abort: LinkedAbort,
   ) {
-    this.#plan = plan;
+    this.#job = job;
+    this.#tasks = tasks;
+    this.#contextOf = taskContexts(job.settings);
     this.#lease = lease;
     this.#abort = abort;
-    this.#retired = new LinkedAbort(lease.context.signal, plan.settings.maxLeaseAge);
+    this.#retired = new LinkedAbort(lease.context.signal, job.settings.maxLeaseAge);
   }
 
   /** Resolves when the release of the browser begins. */
   async work(): Promise<BrowserEnd> {
     const { signal } = this.#lease.context;
-    const { pagesPerLease } = this.#plan.settings;
+    const { pagesPerLease } = this.#job.settings;
     this.#countTask(0);
     await Promise.all(Array.from({ length: pagesPerLease }, () => this.#runSlot()));
     clock.clearTimeout(this.#idle);
@@ -86,15 +81,15 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   }
 
   async #runSlot(): Promise<void> {
-    const { settings, tasks } = this.#plan;
+    const { settings } = this.#job;
     const slot = new PageSlot<Handles>({
       isolation: settings.isolation,
       open: (isolation, contextOptions) => this.#lease.link.openWorkspace(isolation, contextOptions),
-      expectsMore: () => !this.#retired.signal.aborted && tasks.expectsMore,
+      expectsMore: () => !this.#retired.signal.aborted && this.#tasks.expectsMore,
     });
     try {
       for (;;) {
-        const task = await tasks.claim(this.#retired.signal);
+        const task = await this.#tasks.claim(this.#retired.signal);
         if (!task) break;
         this.#countTask(1);
         await this.#runTask(task, slot).finally(() => this.#countTask(-1));
@@ -110,15 +105,14 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
     clock.clearTimeout(this.#idle);
     this.#running += change;
     if (this.#running > 0) return;
-    this.#idle = startTimer(this.#plan.settings.idleTimeout, () => this.#retired.abort(undefined));
+    this.#idle = startTimer(this.#job.settings.idleTimeout, () => this.#retired.abort(undefined));
   }
 
   /** Rejects when the browser failed. */
   async #runTask(task: Task<Input, Value, Session>, slot: PageSlot<Handles>): Promise<void> {
-    const { contextOf, settings } = this.#plan;
     let taskContext: TaskContext;
     try {
-      taskContext = contextOf(task.input, task.index);
+      taskContext = this.#contextOf(task.input, task.index);
     } catch (reason) {
       return this.#refuse(task, reason);
     }
@@ -129,18 +123,18 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
       collecting = await this.#beginCollecting(workspace);
     } catch (error) {
       // The options of this task only.
-      if (error instanceof InvalidOptionError && typeof settings.contextOptions === 'function')
+      if (error instanceof InvalidOptionError && typeof this.#job.settings.contextOptions === 'function')
         return this.#refuse(task, error);
-      task.putBack();
+      this.#tasks.putBack(task);
       throw error;
     }
     // The browser may have been retired while the page was opened.
     if (this.#retired.signal.aborted) {
       await collecting.end(undefined);
-      return task.putBack();
+      return this.#tasks.putBack(task);
     }
-    if (++this.#begun >= settings.tasksPerLease) this.#retired.abort(undefined);
-    task.begin();
+    if (++this.#begun >= this.#job.settings.tasksPerLease) this.#retired.abort(undefined);
+    this.#tasks.begin(task);
     const running = this.#attempt(task, workspace.handles);
     slot.prepare();
     const attempt = await running;
@@ -148,14 +142,14 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
       await this.#collect(collecting, task, attempt);
     } finally {
       // The outcome does not wait until the page is closed.
-      await Promise.all([task.end(attempt.result, this.#place), this.#clear(slot, attempt)]);
+      await Promise.all([this.#tasks.end(task, attempt.result, this.#place), this.#clear(slot, attempt)]);
     }
   }
 
   /** Ends the attempt of a task whose context can't be opened, in any browser. */
   async #refuse(task: Task<Input, Value, Session>, reason: unknown): Promise<void> {
-    task.begin();
-    await task.end({ status: 'rejected', reason }, this.#place);
+    this.#tasks.begin(task);
+    await this.#tasks.end(task, { status: 'rejected', reason }, this.#place);
   }
 
   get #place(): AttemptPlace<Session> {
@@ -166,7 +160,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
 
   /** Begins to collect what the options ask for. Without isolation, other tasks may use the same context. */
   #beginCollecting({ handles }: Workspace<Handles>): Promise<Collecting> {
-    const { isolation, pagesPerLease } = this.#plan.settings;
+    const { isolation, pagesPerLease } = this.#job.settings;
     const scope = isolation === 'none' ? 'page' : 'context';
     return this.#lease.beginWork({
       kind: 'task',
@@ -182,7 +176,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
     task: Task<Input, Value, Session>,
     { result, hasTimedOut }: Attempt<Value>,
   ): Promise<void> {
-    const { name } = this.#plan.settings;
+    const { name } = this.#job.settings;
     const { artifacts = [], downloads = [] } = await collecting.end({
       name: `${name === undefined ? '' : `${name}-`}task-${task.index}-attempt-${task.attempts}`,
       failed: result.status === 'rejected',
@@ -200,7 +194,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   }
 
   async #attempt(task: Task<Input, Value, Session>, handles: Handles): Promise<Attempt<Value>> {
-    const { fn, settings } = this.#plan;
+    const { fn, settings } = this.#job;
     const { taskTimeout } = settings;
     const { input, index, attempts: attempt } = task;
     let hasTimedOut = false;

@@ -7,10 +7,10 @@ import { callSite } from '../shared/errors.js';
 import { callback, readOption } from '../shared/options.js';
 import { lazy } from '../shared/lazy.js';
 import { iterableSource } from './input-source.js';
+import type { JobPlan } from './job-context.js';
 import { readMapOptions, type MapOptions } from './options.js';
 import type { Outcome, OutcomeRecord, TaskFacts } from './outcome.js';
 import type { MapSummary } from './progress.js';
-import type { JobPlan } from './run-job.js';
 
 /**
  * The outcomes of a job, for `for await`. Leaving the loop ends the job and releases every browser. To `await` the object runs

@@ -1,16 +1,17 @@
 /** The outcomes of a job that the loop has not received yet. */
 export class OutcomeBuffer<Outcome> {
   readonly #isOrdered: boolean;
-  readonly #onReceived: () => void;
   readonly #byPosition = new Map<number, Outcome>();
   #received = 0;
   #end: { error?: unknown; hasFailed: boolean } | undefined;
   #wake = () => {};
 
-  /** @param onReceived Called for each outcome that the loop receives. */
-  constructor(isOrdered: boolean, onReceived: () => void) {
+  constructor(isOrdered: boolean) {
     this.#isOrdered = isOrdered;
-    this.#onReceived = onReceived;
+  }
+
+  get size(): number {
+    return this.#byPosition.size;
   }
 
   /** @param position Position among the inputs that are run. */
@@ -33,7 +34,6 @@ export class OutcomeBuffer<Outcome> {
       if (outcome) {
         this.#byPosition.delete(position);
         this.#received++;
-        this.#onReceived();
         yield outcome;
       } else if (!this.#end) await new Promise<void>((resolve) => (this.#wake = resolve));
       else if (this.#end.hasFailed) throw this.#end.error;

@@ -80,22 +80,17 @@ export class Progress {
   readonly #began = performance.now();
   readonly #listener: ((progress: MapProgress) => void) | undefined;
   readonly #total: number | undefined;
-  readonly #waiting: () => number;
   readonly #hosts = new Map<string, HostProgress>();
+  waiting = 0;
   lastFailure: FailedAttempt | undefined;
   /** The timer of the next report. */
   #timer: NodeJS.Timeout | undefined;
   /** Whether there is something new to report. */
   #hasChanged = false;
 
-  constructor(
-    listener: ((progress: MapProgress) => void) | undefined,
-    total: number | undefined,
-    waiting: () => number,
-  ) {
+  constructor(listener: ((progress: MapProgress) => void) | undefined, total: number | undefined) {
     this.#listener = listener;
     this.#total = total;
-    this.#waiting = waiting;
   }
 
   /** Adds to the counts, and schedules a report. */
@@ -175,7 +170,7 @@ export class Progress {
       attempts: running.map(({ attempt, start }) => ({ ...attempt, elapsed: now - start })),
       ...(this.lastFailure && { lastFailure: this.lastFailure }),
       ...(slowestHost && { slowestHost }),
-      waiting: this.#waiting(),
+      waiting: this.waiting,
       rate,
       ...(total !== undefined && { total }),
       ...(left !== undefined && rate > 0 && { timeLeft: (left / rate) * 1000 }),

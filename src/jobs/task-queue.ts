@@ -1,14 +1,17 @@
 import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
 import { HostLimits, hostNames } from './host-limits.js';
-import type { InputSource, PulledInput } from './input-source.js';
-import { Task, type TaskJob } from './task.js';
+import type { PulledInput } from './input-source.js';
+import type { TaskJob } from './job-context.js';
+import { Task, type AttemptPlace } from './task.js';
 
 /** The reason to abort a lease for which no task is left. */
 export const NOT_NEEDED = new Error('No task is left for this browser.');
 
-/** A browser that is leased for a waiting task. That task counts as served until then. */
+/** A browser that is leased for a waiting task. The task counts as served until one of the calls. */
 export interface Reservation {
+  /** Aborts with the job, or if the pages of other browsers have claimed all tasks meanwhile. Its receiver disposes it. */
+  readonly abort: LinkedAbort;
   /** The pages of the browser claim tasks now. */
   fulfill(): void;
   /** The browser could not be leased. @param goesBack Whether tasks without a browser go back to their source, if it takes them. */
@@ -29,7 +32,6 @@ export class TaskQueue<Input, Value, Session extends object> {
   /** The error that the source threw. */
   failure: { error: unknown } | undefined;
 
-  readonly #source: InputSource<Input>;
   readonly #job: TaskJob<Input, Value, Session>;
   readonly #hosts: HostLimits;
   readonly #hostOf: ReturnType<typeof hostNames>;
@@ -38,40 +40,27 @@ export class TaskQueue<Input, Value, Session extends object> {
   /** In their order. */
   readonly #waiting: Task<Input, Value, Session>[] = [];
   readonly #pages = new Set<(task: Task<Input, Value, Session> | undefined) => void>();
-  readonly #workers = new Map<LinkedAbort, (reservation: Reservation | undefined) => void>();
+  readonly #workers = new Set<(reservation: Reservation | undefined) => void>();
   /** Leases under way, each for one of the ready tasks. */
-  readonly #leasing = new Set<LinkedAbort>();
-  readonly #closed = new LinkedAbort(undefined);
+  readonly #leasing = new Set<Reservation>();
   #isPulling = false;
   #isExhausted = false;
   #pulled = 0;
   /** Number of tasks that were pulled and have no outcome. */
   #unfinished = 0;
-  /** Number of outcomes that the loop has not received. */
-  #undelivered = 0;
   #delayed = 0;
 
-  constructor(source: InputSource<Input>, job: TaskJob<Input, Value, Session>) {
-    this.#source = source;
+  constructor(job: TaskJob<Input, Value, Session>) {
     this.#job = job;
     this.#hosts = new HostLimits(job.settings);
     this.#hostOf = hostNames(job.settings);
     this.#room = 2 * job.settings.concurrency * job.settings.pagesPerLease;
-  }
-
-  /** Number of tasks that wait for a browser, for their host, or for their next attempt. */
-  get waiting(): number {
-    return this.#waiting.length + this.#delayed;
-  }
-
-  /** Whether no more tasks start. */
-  get isClosed(): boolean {
-    return this.#closed.signal.aborted;
+    onAbort(job.closed, () => this.dispatch());
   }
 
   /** Whether another task may still come. */
   get expectsMore(): boolean {
-    return !this.#isExhausted || this.waiting > 0;
+    return !this.#isExhausted || this.#unserved > 0;
   }
 
   /** Resolves with the next task for an idle page, or with `undefined` when no task is left or the signal aborts. */
@@ -85,86 +74,87 @@ export class TaskQueue<Input, Value, Session extends object> {
       };
       const stopListening = onAbort(signal, () => answer(undefined));
       this.#pages.add(answer);
-      this.#dispatch();
+      this.dispatch();
     });
   }
 
-  /**
-   * Resolves when a task needs another browser, or with `undefined` when all tasks are finished.
-   *
-   * @param abort Aborts if the pages of other browsers have claimed all tasks meanwhile.
-   */
-  reserve(abort: LinkedAbort): Promise<Reservation | undefined> {
+  /** Resolves when a task needs another browser, or with `undefined` when all tasks are finished. */
+  reserve(): Promise<Reservation | undefined> {
     return new Promise((resolve) => {
-      this.#workers.set(abort, resolve);
-      this.#dispatch();
+      this.#workers.add(resolve);
+      this.dispatch();
     });
   }
 
-  /** Counts an outcome that the loop has received, so that another input can be pulled. */
-  receive(): void {
-    this.#undelivered--;
-    this.#dispatch();
-  }
-
-  /** Starts no more tasks. */
-  close(): void {
-    this.#closed.abort(undefined);
-    this.#dispatch();
-  }
-
+  /** An attempt of a claimed task begins. */
   begin(task: Task<Input, Value, Session>): void {
+    task.begin();
     this.#hosts.begin(task.host);
-    this.#dispatch();
+    this.dispatch();
   }
 
+  /** A claimed task can't run where it was claimed: another page or browser claims it. There was no attempt. */
   putBack(task: Task<Input, Value, Session>): void {
     this.#hosts.unclaim(task.host);
     this.#waiting.unshift(task);
-    this.#dispatch();
+    this.dispatch();
   }
 
-  retry(task: Task<Input, Value, Session>, pause: number, hostPause: number): void {
-    this.#hosts.end(task.host, hostPause);
+  /** An attempt has ended. Resolves when the task has its outcome or waits for its retry. Never rejects. */
+  async end(
+    task: Task<Input, Value, Session>,
+    result: PromiseSettledResult<Value>,
+    place: AttemptPlace<Session>,
+  ): Promise<void> {
+    const end = await task.end(result, place);
+    if (!end) return;
+    this.#hosts.end(task.host, end.hostPause);
+    if (end.retryIn === undefined) this.#unfinished--;
+    else this.#retryLater(task, end.retryIn);
+    this.dispatch();
+  }
+
+  /**
+   * Assigns ready tasks to those that wait for one, and pulls inputs while somebody still waits. Must be called when the loop
+   * has received an outcome: there is room for another input then.
+   */
+  dispatch(): void {
+    const isClosed = this.#job.closed.aborted;
+    // Before the tasks are assigned: a host whose delay ends in between would get neither a task nor a timer.
+    if (isClosed) this.#hosts.stop();
+    else this.#hosts.wake(() => this.dispatch());
+    if (!isClosed) this.#assign();
+    if (isClosed || !this.expectsMore) {
+      for (const answer of this.#pages) answer(undefined);
+      for (const { abort } of this.#leasing) abort.abort(NOT_NEEDED);
+    }
+    if (isClosed || (this.#isExhausted && this.#unfinished === 0)) {
+      for (const answer of this.#workers) answer(undefined);
+      this.#workers.clear();
+    }
+    this.#job.progress.waiting = this.#unserved;
+    if (this.#pages.size + this.#workers.size > 0) void this.#pull();
+  }
+
+  #retryLater(task: Task<Input, Value, Session>, pause: number): void {
     this.#delayed++;
     const add = () => {
       this.#delayed--;
       this.#hosts.wait(task.host, 1);
       this.#waiting.unshift(task);
-      this.#dispatch();
+      this.dispatch();
     };
-    this.#dispatch();
-    void delay(pause, this.#closed.signal).then(add, add);
+    void delay(pause, this.#job.closed).then(add, add);
   }
 
-  finish(task: Task<Input, Value, Session>, isDelivered: boolean, hostPause: number): void {
-    this.#hosts.end(task.host, hostPause);
-    this.#unfinished--;
-    if (isDelivered) this.#undelivered++;
-    this.#dispatch();
-  }
-
-  /** Assigns ready tasks to those that wait for one, and pulls inputs while somebody still waits. */
-  #dispatch(): void {
-    const { isClosed } = this;
-    // Before the tasks are assigned: a host whose delay ends in between would get neither a task nor a timer.
-    if (isClosed) this.#hosts.stop();
-    else this.#hosts.wake(() => this.#dispatch());
-    if (!isClosed) this.#assign();
-    if (isClosed || (this.#isExhausted && this.waiting === 0)) {
-      for (const answer of this.#pages) answer(undefined);
-      for (const abort of this.#leasing) abort.abort(NOT_NEEDED);
-    }
-    if (isClosed || (this.#isExhausted && this.#unfinished === 0)) {
-      for (const answer of this.#workers.values()) answer(undefined);
-      this.#workers.clear();
-    }
-    if (this.#pages.size + this.#workers.size > 0) void this.#pull();
+  /** Number of tasks that wait for a browser, for their host, or for their next attempt. */
+  get #unserved(): number {
+    return this.#waiting.length + this.#delayed;
   }
 
   /** The tasks that waited for their host must not fill the memory with outcomes. In order, the next outcome may be theirs. */
   get #isLoopBusy(): boolean {
-    return !this.#job.settings.ordered && this.#undelivered >= this.#room;
+    return !this.#job.settings.ordered && this.#job.outcomes.size >= this.#room;
   }
 
   #assign(): void {
@@ -174,11 +164,10 @@ export class TaskQueue<Input, Value, Session extends object> {
       if (!task) break;
       answer(task);
     }
-    for (const [abort, answer] of this.#workers) {
+    for (const answer of this.#workers) {
       if (this.#hosts.startable <= this.#leasing.size) return;
-      this.#workers.delete(abort);
-      this.#leasing.add(abort);
-      answer(this.#reservation(abort));
+      this.#workers.delete(answer);
+      answer(this.#reservation());
     }
   }
 
@@ -191,17 +180,20 @@ export class TaskQueue<Input, Value, Session extends object> {
     return task;
   }
 
-  #reservation(abort: LinkedAbort): Reservation {
-    return {
+  #reservation(): Reservation {
+    const reservation: Reservation = {
+      abort: new LinkedAbort(this.#job.signal),
       // No dispatch before the pages wait: another worker would lease a browser for the task that they claim.
-      fulfill: () => void this.#leasing.delete(abort),
+      fulfill: () => void this.#leasing.delete(reservation),
       cancel: (goesBack) => {
-        this.#leasing.delete(abort);
+        this.#leasing.delete(reservation);
         if (goesBack) this.#handBack();
         // Another worker may lease a browser for the task.
-        this.#dispatch();
+        this.dispatch();
       },
     };
+    this.#leasing.add(reservation);
+    return reservation;
   }
 
   /** Hands tasks back to their source for which there is no page and no lease under way. */
@@ -215,16 +207,16 @@ export class TaskQueue<Input, Value, Session extends object> {
   /** Tasks that wait for their host take no room from others. */
   get #hasRoom(): boolean {
     const held = this.#waiting.length - this.#hosts.startable;
-    const mostHeld = this.#source.hasOtherJobs ? MOST_HELD_SHARED : MOST_HELD;
-    return this.#unfinished + this.#undelivered < this.#room + held && held < mostHeld;
+    const mostHeld = this.#job.source.hasOtherJobs ? MOST_HELD_SHARED : MOST_HELD;
+    return this.#unfinished + this.#job.outcomes.size < this.#room + held && held < mostHeld;
   }
 
   async #pull(): Promise<void> {
-    if (this.#isPulling || this.#isExhausted || !this.#hasRoom || this.isClosed) return;
+    if (this.#isPulling || this.#isExhausted || !this.#hasRoom || this.#job.closed.aborted) return;
     this.#isPulling = true;
     try {
-      const next = await this.#source.pull();
-      if (this.isClosed) return;
+      const next = await this.#job.source.pull();
+      if (this.#job.closed.aborted) return;
       if (next) this.#add(next);
       else this.#isExhausted = true;
     } catch (error) {
@@ -232,13 +224,13 @@ export class TaskQueue<Input, Value, Session extends object> {
       this.failure = { error };
     }
     this.#isPulling = false;
-    this.#dispatch();
+    this.dispatch();
   }
 
   #add(next: PulledInput<Input>): void {
     const host = this.#hostOf(next.input, next.index);
     this.#unfinished++;
     this.#hosts.wait(host, 1);
-    this.#waiting.push(new Task(next, { position: this.#pulled++, host }, this, this.#job));
+    this.#waiting.push(new Task(next, { position: this.#pulled++, host }, this.#job));
   }
 }

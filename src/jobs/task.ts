@@ -1,36 +1,11 @@
 import type { Download } from '../features/downloads/options.js';
 import type { Replay } from '../services/browser-service.js';
 import { backoff } from '../shared/clock.js';
+import { TooManyFailuresError } from '../shared/lease-errors.js';
 import { hostPauseOf } from './host-limits.js';
 import type { PulledInput } from './input-source.js';
-import { isRetryable, type AttemptFacts, type Outcome } from './outcome.js';
-import type { MapSettings } from './options.js';
-import type { Progress } from './progress.js';
-
-/** The job of a task: what happens when an attempt has ended. */
-export interface TaskJob<Input, Value, Session extends object> {
-  readonly settings: MapSettings;
-  readonly progress: Progress;
-  /** Aborts when the running tasks are ended without an outcome. */
-  readonly signal: AbortSignal;
-  /** Gives an outcome to the loop. @param position Position among the inputs that are run. */
-  readonly deliver: (position: number, outcome: Outcome<Input, Value, Session>) => void;
-  /** Ends the job with an error. */
-  readonly fail: (error: unknown) => void;
-}
-
-/** The queue to which a task belongs. */
-interface OwningQueue<Of> {
-  /** Whether no more tasks start. */
-  readonly isClosed: boolean;
-  begin(task: Of): void;
-  /** The task had no attempt. */
-  putBack(task: Of): void;
-  /** @param pause Milliseconds before the task can be claimed again. @param hostPause The same for all tasks of its host. */
-  retry(task: Of, pause: number, hostPause: number): void;
-  /** @param isDelivered Whether the loop receives an outcome. */
-  finish(task: Of, isDelivered: boolean, hostPause: number): void;
-}
+import type { TaskJob } from './job-context.js';
+import { isRetryable, type AttemptFacts } from './outcome.js';
 
 export interface AttemptPlace<Session extends object> {
   readonly session: Session;
@@ -39,10 +14,15 @@ export interface AttemptPlace<Session extends object> {
   readonly replays: readonly Replay[];
 }
 
-/**
- * One input until it has its outcome. Whoever has claimed a task from the queue calls `begin` and then `end` for an attempt,
- * or `putBack` if there is none. After `end` or `putBack`, the task belongs to the queue again.
- */
+/** What comes after an attempt. */
+interface AttemptEnd {
+  /** Milliseconds before the task can be claimed again, if it is retried. */
+  readonly retryIn?: number;
+  /** Milliseconds in which the host of the task gets none. */
+  readonly hostPause: number;
+}
+
+/** One input until it has its outcome. The queue calls `begin` and then `end` for each attempt. */
 export class Task<Input, Value, Session extends object> {
   readonly input: Input;
   readonly index: number;
@@ -57,19 +37,16 @@ export class Task<Input, Value, Session extends object> {
 
   readonly #pulled: PulledInput<Input>;
   readonly #position: number;
-  readonly #queue: OwningQueue<Task<Input, Value, Session>>;
   readonly #job: TaskJob<Input, Value, Session>;
 
   /** @param position Position among the inputs that are run, without those that are skipped. */
   constructor(
     pulled: PulledInput<Input>,
     place: { readonly position: number; readonly host: string | undefined },
-    queue: OwningQueue<Task<Input, Value, Session>>,
     job: TaskJob<Input, Value, Session>,
   ) {
     this.#pulled = pulled;
     this.#position = place.position;
-    this.#queue = queue;
     this.#job = job;
     this.input = pulled.input;
     this.index = pulled.index;
@@ -79,25 +56,32 @@ export class Task<Input, Value, Session extends object> {
 
   begin(): void {
     this.attempts++;
-    this.#queue.begin(this);
     this.#job.progress.beginAttempt(this, this.#facts);
   }
 
-  /** The task can't run here: another page or browser claims it. */
-  putBack(): void {
-    this.#queue.putBack(this);
-  }
-
-  /** An attempt has ended. Retries the task, or stores and delivers its outcome. Never rejects. */
-  async end(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<void> {
-    this.#job.progress.endAttempt(this, this.#facts, result);
+  /**
+   * An attempt has ended. Resolves after the outcome is stored and delivered, if the task is not retried; to undefined if the
+   * job ends. Never rejects.
+   */
+  async end(
+    result: PromiseSettledResult<Value>,
+    place: AttemptPlace<Session>,
+  ): Promise<AttemptEnd | undefined> {
+    const { progress, settings, signal, fail } = this.#job;
+    progress.endAttempt(this, this.#facts, result);
     // A task that was ended with the job has no outcome.
-    if (this.#job.signal.aborted) return;
+    if (signal.aborted) return undefined;
     try {
-      if (result.status === 'rejected' && (await this.#mayRetry(result.reason))) this.#retry(result.reason);
-      else await this.#deliver(result, place);
+      const isRetried = result.status === 'rejected' && (await this.#mayRetry(result.reason));
+      const isOver = !isRetried && (await this.#deliver(result, place));
+      // Otherwise its source runs the input again, here or elsewhere.
+      if (!isOver) progress.add({ retried: 1 });
+      const hostPause = result.status === 'rejected' ? hostPauseOf(result.reason) : 0;
+      if (!isRetried) return { hostPause };
+      return { hostPause, retryIn: Math.max(backoff(settings.retry, this.attempts), hostPause) };
     } catch (error) {
-      this.#job.fail(error);
+      fail(error);
+      return undefined;
     }
   }
 
@@ -116,28 +100,20 @@ export class Task<Input, Value, Session extends object> {
     const { retries, shouldRetry } = this.#job.settings;
     if (this.attempts > retries || !isRetryable(error)) return false;
     const mayRetry = (await shouldRetry?.(error, this.#facts)) ?? true;
-    return mayRetry && !this.#queue.isClosed;
+    return mayRetry && !this.#job.closed.aborted;
   }
 
-  #retry(reason: unknown): void {
-    this.#job.progress.add({ retried: 1 });
-    const hostPause = hostPauseOf(reason);
-    const pause = Math.max(backoff(this.#job.settings.retry, this.attempts), hostPause);
-    this.#queue.retry(this, pause, hostPause);
-  }
-
-  async #deliver(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<void> {
+  /** Resolves to false if there is no outcome, because the source runs the input again. */
+  async #deliver(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<boolean> {
     const { input, index, attempts, artifacts, downloads } = this;
+    const { progress, settings, outcomes, close } = this.#job;
     const outcome = { ...result, input, index, attempts, ...place, artifacts, downloads };
-    const isStored = (await this.#pulled.settle?.(outcome)) ?? true;
-    const hostPause = result.status === 'rejected' ? hostPauseOf(result.reason) : 0;
-    if (isStored) {
-      this.#job.progress.countOutcome(result.status);
-      this.#job.deliver(this.#position, outcome);
-    } else {
-      // The source runs the input again, here or elsewhere.
-      this.#job.progress.add({ retried: 1 });
-    }
-    this.#queue.finish(this, isStored, hostPause);
+    if ((await this.#pulled.settle?.(outcome)) === false) return false;
+    progress.countOutcome(result.status);
+    outcomes.add(this.#position, outcome);
+    const { failed } = progress.counts;
+    if (result.status === 'rejected' && failed >= settings.stopAfterFailures)
+      close(new TooManyFailuresError(failed, { cause: result.reason }));
+    return true;
   }
 }

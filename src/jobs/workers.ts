@@ -1,29 +1,12 @@
-import type { Connector } from '../connect/connector.js';
 import { createFeatures, type PooledLease } from '../features/features.js';
 import { openLease } from '../lease/open-lease.js';
 import { isTransientError } from '../net/status.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
-import { LinkedAbort } from '../shared/abort.js';
 import { backoff, clock, delay } from '../shared/clock.js';
 import { AcquireTimeoutError, BrowserLostError, ConnectError } from '../shared/lease-errors.js';
-import { LeasedBrowser, type BrowserEnd, type TaskPlan } from './leased-browser.js';
+import type { JobContext } from './job-context.js';
+import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
 import { nameOfLease } from './options.js';
-import type { Progress } from './progress.js';
-import { NOT_NEEDED, type Reservation } from './task-queue.js';
-
-/** What the workers of a job need. */
-interface WorkersPlan<Handles, Input, Value, Session extends object> {
-  readonly pool: BrowserPool<Session>;
-  readonly connector: Connector<Handles>;
-  readonly browser: TaskPlan<Handles, Input, Value, Session>;
-  /** Whether other jobs use the same inputs. They may have all browsers of a pool. */
-  readonly hasOtherJobs: boolean;
-  readonly progress: Progress;
-  /** Aborts when the job ends at once. */
-  readonly signal: AbortSignal;
-  /** Ends the job with an error. */
-  readonly fail: (error: unknown) => void;
-}
+import { NOT_NEEDED, type Reservation, type TaskQueue } from './task-queue.js';
 
 /** Number of failed leases in a row after which a worker ends the job, if no other browser works. */
 const MAX_FAILURES = 3;
@@ -33,40 +16,41 @@ const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
 
 /** The workers of a job. Each leases one browser after another, while tasks wait for one. */
 export class Workers<Handles, Input, Value, Session extends object> {
-  readonly #plan: WorkersPlan<Handles, Input, Value, Session>;
+  readonly #job: JobContext<Handles, Input, Value, Session>;
+  readonly #tasks: TaskQueue<Input, Value, Session>;
   #leases = 0;
   /** Number of browsers that work now. */
   #open = 0;
   /** When a browser was last granted, opened or released. */
   #lastOpen = Number.NEGATIVE_INFINITY;
 
-  constructor(plan: WorkersPlan<Handles, Input, Value, Session>) {
-    this.#plan = plan;
+  constructor(job: JobContext<Handles, Input, Value, Session>, tasks: TaskQueue<Input, Value, Session>) {
+    this.#job = job;
+    this.#tasks = tasks;
   }
 
   /** Resolves when all tasks are finished or the job was stopped, and every browser is released. */
   async run(): Promise<void> {
-    const { concurrency } = this.#plan.browser.settings;
+    const { concurrency } = this.#job.settings;
     await Promise.all(Array.from({ length: concurrency }, () => this.#work()));
   }
 
   async #work(): Promise<void> {
-    const { signal, browser, fail } = this.#plan;
+    const { signal, settings, fail } = this.#job;
     let released: Promise<unknown> | undefined;
     try {
       for (let failures = 0; ;) {
-        const abort = new LinkedAbort(signal);
-        const reservation = await browser.tasks.reserve(abort);
-        const end = reservation && (await this.#useLease(reservation, abort));
+        const reservation = await this.#tasks.reserve();
+        const end = reservation && (await this.#useLease(reservation));
         // The next browser is acquired while the service releases this one. Releases must not accumulate.
         await released;
-        released = (end?.released ?? Promise.resolve()).finally(() => abort.dispose());
+        released = end?.released.finally(() => reservation?.abort.dispose());
         if (!end || signal.aborted) return;
         if (end.begun > 0) failures = 0;
         if (end.error === undefined || end.error === NOT_NEEDED) continue;
         failures++;
         if (this.#isFatal(end.error, failures)) return fail(end.error);
-        await delay(backoff(browser.settings.retry, failures), signal).catch(() => {});
+        await delay(backoff(settings.retry, failures), signal).catch(() => {});
       }
     } finally {
       await released;
@@ -74,10 +58,10 @@ export class Workers<Handles, Input, Value, Session extends object> {
   }
 
   /** Leases a browser and runs tasks there. Never rejects: `error` is why the lease failed or ended early. */
-  async #useLease(reservation: Reservation, abort: LinkedAbort): Promise<BrowserEnd> {
+  async #useLease(reservation: Reservation): Promise<BrowserEnd> {
     let lease: PooledLease<Handles, Session>;
     try {
-      lease = await this.#lease(abort.signal);
+      lease = await this.#lease(reservation.abort.signal);
     } catch (error) {
       // Such an error came after a browser was granted.
       if (error instanceof ConnectError) this.#lastOpen = clock.now();
@@ -86,15 +70,14 @@ export class Workers<Handles, Input, Value, Session extends object> {
     }
     this.#count(1);
     reservation.fulfill();
-    const end = await new LeasedBrowser(this.#plan.browser, lease, abort).work();
+    const end = await new LeasedBrowser(this.#job, this.#tasks, lease, reservation.abort).work();
     this.#count(-1);
     const noteEnd = () => (this.#lastOpen = clock.now());
     return { ...end, released: end.released.then(noteEnd) };
   }
 
   #lease(signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
-    const { pool, connector, browser } = this.#plan;
-    const { settings } = browser;
+    const { pool, connector, settings } = this.#job;
     this.#leases++;
     const name = settings.name && nameOfLease(settings.name, this.#leases);
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
@@ -113,7 +96,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
   #count(change: 1 | -1): void {
     this.#open += change;
     this.#lastOpen = clock.now();
-    this.#plan.progress.add({ leases: change });
+    this.#job.progress.add({ leases: change });
   }
 
   /** @param failures Number of failures in a row, including this one. */
@@ -121,9 +104,9 @@ export class Workers<Handles, Input, Value, Session extends object> {
     if (!isTransient(error)) return true;
     if (this.#open > 0) return false;
     if (!(error instanceof AcquireTimeoutError)) return failures >= MAX_FAILURES;
-    if (this.#plan.hasOtherJobs) return false;
+    if (this.#job.source.hasOtherJobs) return false;
     // In a pool smaller than the concurrency, other workers had the browsers while this worker waited.
-    return clock.now() - this.#lastOpen >= this.#plan.browser.settings.acquireTimeout;
+    return clock.now() - this.#lastOpen >= this.#job.settings.acquireTimeout;
   }
 }
 

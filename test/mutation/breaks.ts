@@ -297,8 +297,8 @@ const BREAKS: readonly Break[] = [
   ),
   broken(
     'stopAfterFailures stops a job',
-    'jobs/run-job.ts',
-    ["outcome.status === 'fulfilled' || failed <", "outcome.status !== 'pending' || failed <"],
+    'jobs/task.ts',
+    ['failed >= settings.stopAfterFailures', 'failed < 0'],
     'jobs/retries',
     'jobs/map-pooled-browsers',
   ),
