@@ -17,6 +17,8 @@ export interface StreamLimits {
 export const LIMITS: StreamLimits = { eventSource: 1500, silence: 10_000, total: 30_000, continued: 300 };
 /** Maximum size of a body in bytes: Chromium closes a connection with a message of more than 100 MB, which is encoded in base64. */
 const LARGEST_BODY = 64 * 1024 * 1024;
+/** Size in bytes of a body from which a page that can reads it in parts: the browser would hold it several times. */
+const LONG_BODY = 16 * 1024 * 1024;
 /** Size in bytes of a body that waits for no memory. */
 const SMALL_BODY = 1024 * 1024;
 /** Maximum size in bytes of all other bodies together. */
@@ -77,7 +79,7 @@ export class BodyReader {
   async read(signal: AbortSignal): Promise<Body> {
     const source = this.#source;
     const { length = 0 } = this.#how;
-    if (length > LARGEST_BODY && this.#canContinue) return this.#found({ rest: source });
+    if (length > LONG_BODY && this.#canContinue) return this.#found({ rest: source });
     if (length > LARGEST_BODY) {
       source.destroy();
       throw new TooLargeError();
@@ -117,7 +119,7 @@ export class BodyReader {
       this.#body.push(chunk);
       this.#size += chunk.length;
       this.#silent?.refresh();
-      if (this.#size > LARGEST_BODY && this.#canContinue) cut();
+      if (this.#size > LONG_BODY && this.#canContinue) cut();
       else if (this.#size > LARGEST_BODY) reject(new TooLargeError());
       else if (this.#size > SMALL_BODY && !this.#free) this.#waitForRoom(signal, cut).catch(reject);
     });

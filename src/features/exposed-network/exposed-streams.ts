@@ -28,7 +28,7 @@ const MOST_OPEN = 256;
 /** Length of a message of a page in characters: its URL is the longest part. */
 const LONGEST_MESSAGE = 16 * 1024;
 /** Number of requests of all pages that may be announced and have no response. */
-const MOST_ANNOUNCED = 10_000;
+const MOST_ANNOUNCED = 2000;
 
 interface Stream {
   readonly parts: AsyncGenerator<Buffer, void>;
@@ -166,20 +166,21 @@ export class ExposedStreams {
     { place, sessionId, contextId }: { place: string; sessionId: string; contextId: number },
     { isPull, isCancel }: Readonly<Record<string, unknown>>,
   ): void {
+    const tell = (part: Omit<PartMessage, 'id'>) => {
+      const expression = `globalThis.${NAME}?.(${JSON.stringify({ id, ...part })})`;
+      const sent = this.#plan.cdp().send('Runtime.evaluate', { expression, contextId }, sessionId);
+      sent.catch(() => {});
+    };
     const stream = this.#open.get(id);
-    // Only the first reader can read it: its id is a secret that the response contains.
-    if (!stream || (stream.reader ??= place) !== place) return;
+    // Only the first reader can read it: its id is a secret that the response contains. A server can name any.
+    if (!stream || (stream.reader ??= place) !== place) return void (isPull && tell({ isError: true }));
     if (isCancel) return this.#close(id);
     if (!isPull || stream.isPulled) return;
     stream.isPulled = true;
     void nextOf(stream).then((part) => {
       stream.isPulled = false;
       if (part.bytes === undefined) this.#close(id);
-      const expression = `globalThis.${NAME}?.(${JSON.stringify({ id, ...part })})`;
-      return this.#plan
-        .cdp()
-        .send('Runtime.evaluate', { expression, contextId }, sessionId)
-        .catch(() => {});
+      tell(part);
     });
   }
 }
