@@ -57,6 +57,8 @@ interface Received {
   readonly sent: Readonly<Record<string, string>>;
 }
 
+/** A browser repeats such a request once, over a new connection. */
+const MISDIRECTED = 421;
 /** As in Chromium. */
 const LARGEST_HEADERS = 256 * 1024;
 /** Number of connections to one host: in Chromium, that of all hosts. Its 6 for each host are for each context. */
@@ -102,7 +104,15 @@ export class ExposedSender {
 
   async #send(request: ExposedRequest, signal: AbortSignal, mayReuse = true): Promise<ExposedResponse> {
     const received = await this.#request(request, signal, mayReuse);
+    if (received.status === MISDIRECTED && mayReuse) {
+      received.stream.destroy();
+      return this.#send(request, signal, false);
+    }
     const { status, reason, rawHeaders, stream, sent } = received;
+    if (rawHeaders.some((one) => one.includes('\0'))) {
+      stream.destroy();
+      throw new Error('A header contains a null byte.');
+    }
     const hasBody = request.method !== 'HEAD' && status !== 204 && status !== 304;
     const decoded = hasBody ? decode(stream, received.encoding) : stream;
     const isDecoded = decoded !== stream;
@@ -127,10 +137,11 @@ export class ExposedSender {
     const lookup = isLocalhost(url.hostname) ? lookupLocalhost : undefined;
     const rejectUnauthorized = !this.acceptsInsecureCerts;
     const kept = Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.test(name));
-    const headers = {
-      'accept-encoding': encodingsFor(url),
-      'accept-language': LANGUAGE,
-      ...Object.fromEntries(kept.map(([name, value]) => [name.toLowerCase(), asBytes(value)])),
+    const has = (name: string) => kept.some(([one]) => one.toLowerCase() === name);
+    const headers: Record<string, string> = {
+      ...(!has('accept-encoding') && { 'Accept-Encoding': encodingsFor(url) }),
+      ...(!has('accept-language') && { 'Accept-Language': LANGUAGE }),
+      ...Object.fromEntries(kept.map(([name, value]) => [name, asBytes(value)])),
     };
     if (url.protocol === 'https:') {
       const session = await raceAbort(this.#http2.of(url, { rejectUnauthorized, lookup }), signal);
@@ -142,15 +153,19 @@ export class ExposedSender {
       // Other idle connections may be closed, too.
       agent: mayReuse && this.#agents[url.protocol as 'http:'],
       maxHeaderSize: LARGEST_HEADERS,
+      // A browser reads what some servers of developers send: lines that end with LF only, and folded headers.
+      insecureHTTPParser: true,
       signal,
       rejectUnauthorized,
       ...(lookup && { lookup }),
     };
     return new Promise((resolve, reject) => {
       const sent: ClientRequest = (url.protocol === 'https:' ? https : http).request(url, options);
+      // Node writes it in capitals.
+      sent.method = request.method;
       sent.once('response', (stream) => {
         const { statusCode, statusMessage, rawHeaders, headers: read } = stream;
-        const facts = { ...factsOf(read), sent: { host: url.host, connection: 'keep-alive', ...headers } };
+        const facts = { ...factsOf(read), sent: { Host: url.host, Connection: 'keep-alive', ...headers } };
         resolve({ status: statusCode!, reason: statusMessage ?? '', rawHeaders, stream, ...facts });
       });
       sent.once('error', (error: NodeJS.ErrnoException) => {

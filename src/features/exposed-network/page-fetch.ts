@@ -125,12 +125,16 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
 
   globalThis.fetch = new Proxy(native, {
     apply(target, self, parameters: [unknown, RequestInit?]) {
-      const url = urlOf(parameters[0]);
-      if (url === undefined || !isExposed.test(url))
+      const [request, options] = parameters;
+      const ofRequest = request instanceof Request ? request : undefined;
+      const url = urlOf(request);
+      // The page can not read a response without CORS, and an aborted request has none.
+      const isOpaque = (options?.mode ?? ofRequest?.mode) === 'no-cors';
+      const signal = options?.signal === undefined ? ofRequest?.signal : options.signal;
+      if (url === undefined || !isExposed.test(url) || isOpaque || signal?.aborted)
         return Reflect.apply(target, self, parameters) as Promise<Response>;
       const id = `${Math.random()}`;
       say({ id, url });
-      const [request, options] = parameters;
       const responding = Reflect.apply(target, self, parameters) as Promise<Response>;
       return responding.then(
         (response) => {

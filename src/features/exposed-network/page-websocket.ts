@@ -55,6 +55,19 @@ export function replaceWebSocket(pattern: string, name: string): void {
   };
   const fromBase64 = (text: string) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 
+  /** Also of another frame: only their own getters accept them. */
+  const getterOf = (prototype: object, name: string) => Object.getOwnPropertyDescriptor(prototype, name);
+  const sizeOfBlob = getterOf(Blob.prototype, 'size');
+  const sizeOfBuffer = getterOf(ArrayBuffer.prototype, 'byteLength');
+  const isOf = (getter: PropertyDescriptor | undefined, data: unknown): boolean => {
+    try {
+      getter!.get!.call(data);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
   class ExposedSocket extends EventTarget {
     readonly #id = `${Math.random()}`;
     readonly #url: string;
@@ -102,24 +115,24 @@ export function replaceWebSocket(pattern: string, name: string): void {
           "Failed to execute 'send' on 'WebSocket': Still in CONNECTING state.",
           'InvalidStateError',
         );
-      const isBlob = data instanceof Blob;
-      const isBytes = data instanceof ArrayBuffer || ArrayBuffer.isView(data);
+      const blob = isOf(sizeOfBlob, data) ? (data as Blob) : undefined;
+      const isBytes = isOf(sizeOfBuffer, data) || ArrayBuffer.isView(data);
       // A copy: the page may change its bytes.
       const bytes = isBytes
-        ? new Uint8Array(ArrayBuffer.isView(data) ? data.buffer : data).slice(
+        ? new Uint8Array(ArrayBuffer.isView(data) ? data.buffer : (data as ArrayBuffer)).slice(
             ...(ArrayBuffer.isView(data) ? [data.byteOffset, data.byteOffset + data.byteLength] : []),
           )
         : undefined;
-      const text = isBlob || isBytes ? undefined : String(data);
-      this.#buffered += isBlob ? data.size : (bytes?.length ?? encoder.encode(text).length);
+      const text = blob || isBytes ? undefined : String(data);
+      this.#buffered += blob ? blob.size : (bytes?.length ?? encoder.encode(text).length);
       if (this.#state !== 1) return;
       const id = this.#id;
       const deliver = (content: Uint8Array | undefined) =>
         say(content ? { id, bytes: toBase64(content) } : { id, text: text! });
-      if (!isBlob && !this.#sending) return deliver(bytes);
+      if (!blob && !this.#sending) return deliver(bytes);
       const before = this.#sending;
       const sending = (async () => {
-        const content = isBlob ? new Uint8Array(await data.arrayBuffer()) : bytes;
+        const content = blob ? new Uint8Array(await blob.arrayBuffer()) : bytes;
         await before;
         deliver(content);
       })();
@@ -199,18 +212,19 @@ export function replaceWebSocket(pattern: string, name: string): void {
   Object.setPrototypeOf(prototype, Native.prototype);
 
   globalThis.WebSocket = new Proxy(Native, {
-    construct(target, parameters: [string | URL, (string | string[])?], newTarget) {
+    construct(target, parameters: [(string | URL)?, (string | string[])?], newTarget) {
       let url: URL | undefined;
       try {
-        url = new URL(parameters[0], globalThis.document?.baseURI ?? location.href);
+        url = new URL(parameters[0]!, globalThis.document?.baseURI ?? location.href);
         url.protocol = url.protocol.replace('http', 'ws');
-        url.hash = '';
       } catch {
-        // The browser's own class has the error.
+        // It is not valid.
       }
       const protocols = [parameters[1] ?? []].flat().map(String);
-      const isValid = protocols.every((one) => /^[\w!#$%&'*+.^`|~-]+$/.test(one));
-      if (!url || !isExposed.test(url.href) || !isValid || new Set(protocols).size < protocols.length)
+      const areValid = protocols.every((one) => /^[\w!#$%&'*+.^`|~-]+$/.test(one));
+      const isValid = parameters.length > 0 && areValid && new Set(protocols).size === protocols.length;
+      // The browser's own class has the errors.
+      if (!url || url.href.includes('#') || !isValid || !isExposed.test(url.href))
         return Reflect.construct(target, parameters, newTarget) as WebSocket;
       return Reflect.construct(
         ExposedSocket,

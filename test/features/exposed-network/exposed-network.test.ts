@@ -306,6 +306,39 @@ describe('a request of an exposed URL', () => {
     stream.close();
   });
 
+  it.each([
+    [
+      'lines that end with LF only, and a folded header',
+      'HTTP/1.1 200 Fine\nA: 1\n  2\n\nbody',
+      '200 A: 1  2',
+    ],
+    [
+      'a header with a null byte, which would be two headers',
+      'HTTP/1.1 200 OK\r\nA: 1\0B: 2\r\n\r\nbody',
+      'null byte',
+    ],
+  ])('reads a response as a browser does: %s', async (_what, message, found) => {
+    const server = createTcpServer((socket) => socket.once('data', () => socket.end(message)));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const url = new ExposedHosts('127.0.0.1').read(`http://127.0.0.1:${port}/`, 'request')!;
+    const request = { url, method: 'GET', headers: {}, body: undefined, isOfEvents: false };
+    const response = new ExposedSender().send(request, new AbortController().signal);
+    const shown = await response.then(({ status, headers }) => `${status} ${headers.join()}`, String);
+    expect(shown).toContain(found);
+  });
+
+  it('repeats a misdirected request once, over a new connection, and keeps the case of a method and of headers', async () => {
+    const seen: string[] = [];
+    const { send, connections } = await serve(({ method, rawHeaders }, response) => {
+      seen.push(`${method} ${rawHeaders.includes('X-Odd')}`);
+      response.writeHead(seen.length === 1 ? 421 : 200).end();
+    });
+    expect(await send({ method: 'PATCH', headers: { 'X-Odd': '1' } })).toMatchObject({ status: 200 });
+    expect([seen, connections()]).toEqual([['PATCH true', 'PATCH true'], 2]);
+  });
+
   it('waits for a response with a length, however long it takes', async () => {
     const { send } = await serve((_request, response) => {
       response.writeHead(200, { 'content-length': 10 });
