@@ -1,5 +1,5 @@
 import { RecordFile } from '../jobs/checkpoint.js';
-import { iterableSource, type InputSource } from '../jobs/input-source.js';
+import { iterableSource, type IterableSource } from '../jobs/input-source.js';
 import type { OutcomeRecord } from '../jobs/outcome.js';
 import type { MapProgress } from '../jobs/progress.js';
 import { Collector } from '../jobs/queue/collect.js';
@@ -120,7 +120,7 @@ async function openResults(command: MapCommand, known: KnownInputs): Promise<Res
 }
 
 /** The inputs of a file without those that have a result. */
-function inputsWithoutResult({ lines }: InputLines, known: KnownInputs): InputSource<string> {
+function inputsWithoutResult({ lines }: InputLines, known: KnownInputs): IterableSource<string> {
   const source = iterableSource(lines);
   return {
     pull: async () => {

@@ -4,38 +4,31 @@ import { CheckpointError } from '../shared/lease-errors.js';
 import { printable } from '../shared/redact.js';
 import { openFile, readLines, replaceFile } from './checkpoint-file.js';
 import { FileLock } from './file-lock.js';
-import type { InputSource } from './input-source.js';
+import type { InputSource, IterableSource } from './input-source.js';
 import type { CheckpointSettings } from './options.js';
 import { isOutcomeRecord, recordOfOutcome, type Outcome, type OutcomeRecord } from './outcome.js';
 import { StoredOutcomes } from './stored-outcomes.js';
 
 /**
- * A source without the inputs whose outcome is in a checkpoint. The outcomes of the others are stored there before the loop
- * receives them. The file is opened with the first input.
- *
- * @param onSkipped Called for each input whose outcome is in the file.
+ * Skips the inputs whose outcome is in a checkpoint, and stores the outcomes of the others there before the loop receives them.
+ * The file is opened with the first input.
  */
 export function withCheckpoint<Input>(
-  source: InputSource<Input>,
+  source: IterableSource<Input>,
   option: CheckpointSettings,
-  onSkipped: () => void,
 ): InputSource<Input> {
   let opening: Promise<Checkpoint> | undefined;
-  let isClosed = false;
   return {
     size: source.size,
+    storesJson: true,
     pull: async () => {
       const checkpoint = await (opening ??= openCheckpoint(option));
-      while (!isClosed) {
-        const next = await source.pull();
-        if (!next || !checkpoint.has(next.input, next.index))
-          return next && { ...next, settle: async (outcome) => (await checkpoint.write(outcome), true) };
-        onSkipped();
-      }
-      return undefined;
+      const next = await source.pull();
+      if (!next) return undefined;
+      if (checkpoint.has(next.input, next.index)) return 'skipped';
+      return { ...next, settle: async (outcome) => (await checkpoint.write(outcome), true) };
     },
     close: async () => {
-      isClosed = true;
       await source.close();
       const checkpoint = await opening?.catch(() => undefined);
       await checkpoint?.close();

@@ -2,19 +2,23 @@ import { raceTimeout } from '../shared/abort.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import type { Outcome } from './outcome.js';
 
-/**
- * Where inputs come from and outcomes go: an iterable, a checkpoint around another source, a queue. Inputs are pulled one after
- * the other, when a browser needs one.
- */
+/** Where inputs come from and outcomes go. Inputs are pulled one after the other, when a browser needs one. */
 export interface InputSource<Input> {
   /** Number of inputs, if it is known. */
   readonly size?: number | undefined;
   /** Whether other jobs pull from the same source. They may have all browsers of a pool. */
   readonly hasOtherJobs?: boolean;
-  /** Resolves with the next input, or with `undefined` after the last one. */
-  pull(): Promise<PulledInput<Input> | undefined>;
+  /** Whether outcomes are stored as JSON: a task whose value is something else fails. */
+  readonly storesJson?: boolean;
+  /** Resolves with the next input, with `'skipped'` if it must not run, or with `undefined` after the last one. */
+  pull(): Promise<PulledInput<Input> | 'skipped' | undefined>;
   /** Called when the tasks are finished or stopped and no more inputs are pulled. A rejection is the error of the job. */
   close(): Promise<void>;
+}
+
+/** A source that stores no outcomes. */
+export interface IterableSource<Input> extends InputSource<Input> {
+  pull(): Promise<Pick<PulledInput<Input>, 'input' | 'index'> | undefined>;
 }
 
 /** An input as its source delivers it. */
@@ -37,7 +41,7 @@ export interface PulledInput<Input> {
 const CLOSE_TIMEOUT = 1000;
 
 /** Pulls the inputs from an iterable of the caller. */
-export function iterableSource<Input>(inputs: Iterable<Input> | AsyncIterable<Input>): InputSource<Input> {
+export function iterableSource<Input>(inputs: Iterable<Input> | AsyncIterable<Input>): IterableSource<Input> {
   if (!isIterable(inputs)) {
     throw new InvalidOptionError('inputs', 'inputs must be an array or another iterable or async iterable.');
   }

@@ -6,7 +6,7 @@ import type { BrowserSession } from '../services/kernel.js';
 import { callSite } from '../shared/errors.js';
 import { callback, readOption } from '../shared/options.js';
 import { lazy } from '../shared/lazy.js';
-import { iterableSource } from './input-source.js';
+import { iterableSource, type IterableSource } from './input-source.js';
 import type { JobPlan } from './job-context.js';
 import { readMapOptions, type MapOptions } from './options.js';
 import type { Outcome, OutcomeRecord, TaskFacts } from './outcome.js';
@@ -52,7 +52,8 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   const { connector, rest } = readConnector<Handles, typeof options>(options, 'mapPooledBrowsers');
   readOption(callback(), 'fn', fn);
   const settings = readMapOptions(rest, connector);
-  return startLater({ pool: resolvePool(pool), connector, fn, settings, source: iterableSource(inputs) });
+  const plan = { pool: resolvePool(pool), connector, fn, settings };
+  return startLater(plan, iterableSource(inputs));
 }
 
 /**
@@ -74,10 +75,15 @@ export const loadJob = lazy(() => import('./run-job.js'));
 
 /** Starts the job with its first outcome. */
 function startLater<Handles, Input, Value, Session extends object>(
-  plan: JobPlan<Handles, Input, Value, Session>,
+  plan: Omit<JobPlan<Handles, Input, Value, Session>, 'source'>,
+  inputs: IterableSource<Input>,
 ): Outcomes<Input, Value, Session> {
   const fromHere = callSite();
-  const start = lazy(async () => new (await loadJob()).Job(plan));
+  const start = lazy(async () => {
+    const { checkpoint } = plan.settings;
+    const source = checkpoint ? (await import('./checkpoint.js')).withCheckpoint(inputs, checkpoint) : inputs;
+    return new (await loadJob()).Job({ ...plan, source });
+  });
   const outcomes: Outcomes<Input, Value, Session> = {
     next: () => fromHere(start().then((job) => job.next())),
     // oxlint-disable-next-line unicorn/no-thenable -- the job is awaited on purpose

@@ -1,7 +1,6 @@
 import { coreOf } from '../pool/pool-core.js';
 import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { nextTurn } from '../shared/clock.js';
-import { withCheckpoint } from './checkpoint.js';
 import type { JobContext, JobPlan } from './job-context.js';
 import type { Outcome } from './outcome.js';
 import { OutcomeBuffer } from './outcome-buffer.js';
@@ -21,15 +20,12 @@ export class Job<Handles, Input, Value, Session extends object> {
   #failure: { error: unknown } | undefined;
 
   constructor(plan: JobPlan<Handles, Input, Value, Session>) {
-    const { checkpoint, onProgress, ordered, total = plan.source.size } = plan.settings;
-    const progress = new Progress(onProgress, total);
+    const { settings, source, fn } = plan;
+    const { onProgress, ordered, total = source.size } = settings;
     this.#context = {
       ...plan,
-      source: checkpoint
-        ? withCheckpoint(plan.source, checkpoint, () => progress.add({ skipped: 1 }))
-        : plan.source,
-      fn: checkpoint ? returningData(plan.fn) : plan.fn,
-      progress,
+      fn: source.storesJson ? returningData(fn) : fn,
+      progress: new Progress(onProgress, total),
       outcomes: new OutcomeBuffer(ordered),
       closed: this.#closed.signal,
       signal: this.#abort.signal,

@@ -217,7 +217,8 @@ export class TaskQueue<Input, Value, Session extends object> {
     try {
       const next = await this.#job.source.pull();
       if (this.#job.closed.aborted) return;
-      if (next) this.#add(next);
+      if (next === 'skipped') this.#job.progress.add({ skipped: 1 });
+      else if (next) this.#add(next);
       else this.#isExhausted = true;
     } catch (error) {
       this.#isExhausted = true;

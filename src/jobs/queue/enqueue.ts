@@ -2,7 +2,7 @@ import { raceAbort } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { readOptions } from '../../shared/options.js';
-import { iterableSource, type InputSource, type PulledInput } from '../input-source.js';
+import { iterableSource, type IterableSource, type PulledInput } from '../input-source.js';
 import { findFault } from '../task-value.js';
 import { beginList, endList, openQueue, type InputQueue } from './input-lists.js';
 import { enqueueChecks, readQueueName, type EnqueueOptions, type EnqueueSettings } from './options.js';
@@ -40,7 +40,7 @@ export async function enqueueInputs(
 /** Adds the inputs of a source, and closes it. */
 export async function addList(
   queue: InputQueue,
-  source: InputSource<unknown>,
+  source: IterableSource<unknown>,
   settings: EnqueueSettings,
 ): Promise<number> {
   const { list, signal } = settings;
@@ -66,7 +66,7 @@ export async function addList(
 }
 
 /** A worker would get another input than the one that was added. */
-function expectData({ index, input }: PulledInput<unknown>): void {
+function expectData({ index, input }: Pick<PulledInput<unknown>, 'index' | 'input'>): void {
   const fault = findFault(input);
   if (!fault) return;
   const message = `Input ${index} is not data that JSON can hold: input${fault.path} is ${fault.what}.`;

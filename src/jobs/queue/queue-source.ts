@@ -23,6 +23,7 @@ const CLOSE_TIMEOUT = 5000;
  */
 export class QueueSource<Input> implements InputSource<Input> {
   readonly hasOtherJobs = true;
+  readonly storesJson = true;
 
   readonly #Job: typeof Job;
   readonly #redis: RedisLink;

@@ -6,7 +6,6 @@ import type { BrowserSession } from '../../services/kernel.js';
 import { callback, readOption } from '../../shared/options.js';
 import type { TaskFacts } from '../outcome.js';
 import { Job } from '../run-job.js';
-import { returningData } from '../task-value.js';
 import { readQueueName, readWorkOptions, type WorkOptions } from './options.js';
 import { QueueSource } from './queue-source.js';
 import { RedisLink } from './redis.js';
@@ -44,8 +43,7 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
   readOption(callback(), 'fn', fn);
   const queue = readQueueName(queueName);
   const settings = readWorkOptions(rest, connector);
-  const task = returningData<Handles, Input, Value, Session>(fn);
-  const plan = { pool: resolvePool(pool), connector, fn: task, settings };
+  const plan = { pool: resolvePool(pool), connector, fn, settings };
   await using redis = await RedisLink.open(settings);
   const job = new Job({ ...plan, source: await QueueSource.open<Input>(queue, redis, settings) });
   try {
