@@ -25,6 +25,30 @@ export default {
   projects: [{ name: 'own', use: { mode: 'default', browserName: 'chromium', headless: true } }],
 };`;
 
+/**
+ * The tests of `connect` start and close servers of their own, of two kinds. The second kind becomes a relay to the server that is
+ * compared.
+ */
+const RELAY = `
+    const { connect, createServer } = require('node:net');
+    const target = new URL(process.env.PW_TEST_CONNECT_WS_ENDPOINT!);
+    const { host, port } = target;
+    const open = new Set<any>();
+    const relay = createServer((near: any) => {
+      const far = connect(Number(port), target.hostname);
+      near.once('data', data => {
+        far.write(String(data).replace(/^host:.*/im, 'Host: ' + host));
+        near.pipe(far).pipe(near);
+      });
+      for (const socket of [near, far]) open.add(socket.on('error', () => near.destroy()));
+    });
+    await new Promise<void>(resolve => relay.listen(0, '127.0.0.1', resolve));
+    const kill = async () => [relay.close(), open.forEach(socket => socket.destroy())];
+    this._process = { kill } as any;
+    target.port = relay.address().port;
+    this._wsEndpoint = target.href;
+    return;`;
+
 const [given = '', ...names] = process.argv.slice(2);
 const [clone = '', wanted] = given.split('@');
 if (clone === '' || names.length === 0)
@@ -106,21 +130,14 @@ function prepare(from: string, other: string | undefined): string {
     stdio: 'inherit',
   });
   const servers = join(to, 'tests/config/remoteServer.ts');
-  writeFileSync(servers, withOwnServer(readFileSync(servers, 'utf8')));
+  const source = readFileSync(servers, 'utf8');
+  writeFileSync(
+    servers,
+    source.replace(/class RunServer[^]*?async start\(.*\) \{/, (start) => start + RELAY),
+  );
   symlinkSync(join(to, 'node_modules/playwright-core/lib'), join(to, 'packages/playwright-core/lib'));
   writeFileSync(join(to, 'own.config.ts'), CONFIG);
   return to;
-}
-
-/** The tests of `connect` start servers of Playwright. Of the two kinds, the second becomes the server that is compared. */
-function withOwnServer(source: string): string {
-  const url = 'process.env.PW_TEST_CONNECT_WS_ENDPOINT';
-  return source
-    .replace(
-      /(class RunServer[^]*?async start\(.*\) \{\n)/,
-      `$1    if (${url}) return void (this._wsEndpoint = ${url});\n`,
-    )
-    .replace(/(class RunServer[^]*?this\._process)(\.kill)/, '$1?$2');
 }
 
 /** Starts a server in the folder of the tests, whose playwright-core is the server side. */
