@@ -246,6 +246,12 @@ const OF_CLIENTS: Record<string, (page: PageSession, to: string) => Promise<unkn
     await page.send('Runtime.evaluate', { expression: `document.head.append(${link})` });
     await page.send('Page.getAppManifest');
   },
+  'WebRTC in new pages': async (page, to) => {
+    const site = { expression: 'location.origin', returnByValue: true };
+    const { result } = (await page.send('Runtime.evaluate', site)) as { result: { value: string } };
+    for (let count = 0; count < 10; count++)
+      await page.send('Target.createTarget', { url: `${result.value}/webrtc?${to}` });
+  },
   'view-source': async (page, to) => page.send('Page.navigate', { url: `view-source:http://${to}/` }),
 };
 

@@ -65,6 +65,8 @@ export class HostLimit implements ConnectExtension {
   #worlds = new Map<string | undefined, Map<string, Promise<string | undefined>>>();
   /** The sessions of clients with pages, frames and workers, by id, with their targets. */
   readonly #sessions = new Map<string, string>();
+  /** The URLs of new pages, by those with which they begin. */
+  readonly #urls = new Map<string, string>();
   #guard!: PageGuard;
   #starts!: PageStarts;
   #cdp!: CdpClient;
@@ -186,8 +188,12 @@ export class HostLimit implements ConnectExtension {
         this.#isOwn(session) ? undefined : { ...this.#proxy, disposeOnDetach: true },
       'Target.createTarget': (params, session) => {
         expectPage(params.url);
-        // No client sees the events of a hidden page.
-        return { ...this.#inContext(params, session), ...(params['hidden'] === true && { hidden: false }) };
+        return {
+          ...this.#inContext(params, session),
+          ...this.#blank(params),
+          // No client sees the events of a hidden page.
+          ...(params['hidden'] === true && { hidden: false }),
+        };
       },
       'Target.disposeBrowserContext': ({ browserContextId }, session) => {
         if (!this.#isOwn(session) && browserContextId === this.#ownContext) throw new Error(NO_CONTEXT);
@@ -244,6 +250,7 @@ export class HostLimit implements ConnectExtension {
       'Target.createTarget': async ({ targetId }, session) => {
         if (this.#isOwn(session)) return;
         await this.#whenReady(targetId);
+        void this.#open(targetId).catch(() => {});
         // Playwright expects this result after the event of the page, which waits, too.
         await new Promise((resolve) => clock.setImmediate(resolve));
       },
@@ -292,6 +299,23 @@ export class HostLimit implements ConnectExtension {
     if (id !== undefined && !this.#contexts.has(id)) throw new Error(NO_CONTEXT);
     const isOfBrowser = session === undefined || this.#browserSessions.has(session);
     return id === undefined && isOfBrowser ? { browserContextId: this.#ownContext! } : undefined;
+  }
+
+  /** Chromium can load the first document of a page before the scripts of its sessions: a new page is blank, and is navigated later. */
+  #blank({ url, forTab }: { url: string; forTab?: unknown }): { url: string } | undefined {
+    if (isBlank(url)) return undefined;
+    if (forTab === true) throw new Error('With allowedHosts, a new tab must be blank.');
+    const blank = `about:blank#${globalThis.crypto.randomUUID()}`;
+    this.#urls.set(blank, url);
+    return { url: blank };
+  }
+
+  async #open(targetId: string): Promise<void> {
+    if (this.#urls.size === 0) return;
+    const { targetInfo } = await this.#cdp.send('Target.getTargetInfo', { targetId });
+    const url = this.#urls.get(targetInfo.url);
+    if (url === undefined || !this.#urls.delete(targetInfo.url)) return;
+    await this.#cdp.send('Page.navigate', { url }, await this.#guard.started(targetId));
   }
 
   /** The browser creates the world of a name and session with the scripts of that world, here and in later documents. */

@@ -30,6 +30,9 @@ interface Prepared {
   readonly session: Promise<string>;
   readonly done: (session: string) => void;
   readonly fail: (error: unknown) => void;
+  /** Of a page that has gone on. */
+  readonly started: Promise<string>;
+  readonly start: (session: string) => void;
 }
 
 /** Takes WebRTC from all pages before their first script, and reports the requests that failed because of the limit. */
@@ -117,6 +120,11 @@ export class PageGuard {
     return raceTimeout(PREPARATION_TIMEOUT, () => this.#preparedOf(targetId).session, late);
   }
 
+  /** Waits until a page has gone on. Resolves to the session of the guard. */
+  async started(targetId: string): Promise<string> {
+    return this.#preparedOf(targetId).started;
+  }
+
   /** Waits until the pages have reported what was refused until now. Never rejects. */
   async flush(): Promise<void> {
     const reports = [...this.#targets.keys()].map((session) =>
@@ -138,9 +146,11 @@ export class PageGuard {
     if (/^(iframe|worker)$/.test(type)) return;
     if (!this.#isGuarded(targetInfo)) return void (await goOn());
     if (waitingForDebugger) this.#starts.begin(targetId);
-    await this.#prepare(sessionId, targetInfo);
+    const { removed } = await this.#prepare(sessionId, targetInfo);
     if (waitingForDebugger) await this.#starts.settled(targetInfo);
     await goOn();
+    await removed;
+    this.#preparedOf(targetId).start(sessionId);
   }
 
   /**
@@ -162,19 +172,22 @@ export class PageGuard {
     await this.#cdp().send('Target.sendMessageToTarget', { sessionId, message }, parent);
   }
 
-  /** Resolves when no script of a target can run without the guard. */
-  async #prepare(sessionId: string, { targetId, type }: Target): Promise<void> {
+  /**
+   * Resolves when no script of a target can run without the guard. A page that waits may not have responded then, that WebRTC is
+   * removed.
+   */
+  async #prepare(sessionId: string, { targetId, type }: Target): Promise<{ removed: Promise<unknown> }> {
     this.#targets.set(sessionId, targetId);
     this.#guarded.add(targetId);
-    // The commands of a page that waits may have no response before it goes on.
-    const sendOnly = (method: string, params?: object) =>
-      void this.#cdp()
-        .send(method, params, sessionId)
-        .catch(() => {});
+    const send = (method: string, params?: object) => this.#cdp().send(method, params, sessionId);
+    const sendOnly = (method: string, params?: object) => void send(method, params).catch(() => {});
+    let removed: Promise<unknown> = Promise.resolve();
     if (/^(page|iframe)$/.test(type)) {
       // Without it, the script would run only now.
       sendOnly('Page.enable');
-      sendOnly('Page.addScriptToEvaluateOnNewDocument', { source: NO_WEBRTC, runImmediately: true });
+      const script = { source: NO_WEBRTC, runImmediately: true };
+      removed = send('Page.addScriptToEvaluateOnNewDocument', script);
+      removed.catch(() => {});
     }
     // The page logs what its workers do.
     if (type !== 'worker') sendOnly('Log.enable');
@@ -185,6 +198,7 @@ export class PageGuard {
     // The browser itself handles this command, after it has passed the others on: later ones of other clients come after them.
     await this.#attach(sessionId, BELOW);
     this.#preparedOf(targetId).done(sessionId);
+    return { removed };
   }
 
   #end(targetId: string, error: unknown): void {
@@ -202,7 +216,9 @@ export class PageGuard {
     const session = new Promise<string>((resolve, reject) => ([done, fail] = [resolve, reject]));
     // Nobody may wait for it.
     session.catch(() => {});
-    const prepared = { session, done, fail };
+    let start = (_session: string) => {};
+    const started = new Promise<string>((resolve) => (start = resolve));
+    const prepared = { session, done, fail, started, start };
     this.#prepared.set(targetId, prepared);
     return prepared;
   }
