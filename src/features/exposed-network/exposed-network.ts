@@ -62,6 +62,8 @@ interface Sender {
   /** Of documents and scripts. */
   readonly target: AttachedTarget | undefined;
   readonly tracked: TrackedRequest;
+  /** The browser has no request any longer when it has its response: that does not mean that the page was left. */
+  stopWatching(): void;
 }
 
 interface SendHow {
@@ -272,32 +274,37 @@ export class ExposedNetwork implements ConnectExtension {
   async #answer(cdp: CdpClient, paused: PausedRequest): Promise<void> {
     const { requestId } = paused;
     const abort = new LinkedAbort(this.#abort.signal);
-    const left = this.#watch(cdp, requestId, abort);
+    const stopWatching = this.#watch(cdp, requestId, abort);
     const { frameId, resourceType = '' } = paused;
     const isOfScript = /^(XHR|Fetch|EventSource)$/.test(resourceType);
     const target =
       isOfScript || resourceType === 'Document' ? await this.#targets.containing(frameId) : undefined;
     const tracked = this.#streams.track(isOfScript ? target : undefined, this.#firstUrlOf(paused));
     try {
-      await this.#answerOf(cdp, paused, { target, tracked }, abort.signal);
+      await this.#answerOf(cdp, paused, { target, tracked, stopWatching }, abort.signal);
     } catch {
       // The browser refuses some responses, and the page would wait for another one.
       await cdp.send('Fetch.failRequest', { requestId, ...FAILED }).catch(() => {});
     } finally {
       tracked.end();
-      clock.clearInterval(left);
+      stopWatching();
       abort.dispose();
     }
   }
 
-  /** Aborts a request when no page waits for it: the browser reports it only to those who ask. */
-  #watch(cdp: CdpClient, requestId: string, abort: LinkedAbort): NodeJS.Timeout {
-    return clock.setInterval(() => {
+  /** Aborts a request when no page waits for it: the browser reports it only to those who ask. Returns a function that ends it. */
+  #watch(cdp: CdpClient, requestId: string, abort: LinkedAbort): () => void {
+    let isOver = false;
+    const timer = clock.setInterval(() => {
       // It has no body. The error says whether there is such a request.
       cdp.send('Fetch.getResponseBody', { requestId }).catch((error: unknown) => {
-        if (NO_REQUEST.test((error as Error).message)) abort.abort('left');
+        if (!isOver && NO_REQUEST.test((error as Error).message)) abort.abort('left');
       });
     }, CHECK_INTERVAL);
+    return () => {
+      isOver = true;
+      clock.clearInterval(timer);
+    };
   }
 
   async #answerOf(cdp: CdpClient, paused: PausedRequest, from: Sender, signal: AbortSignal): Promise<void> {
@@ -332,6 +339,8 @@ export class ExposedNetwork implements ConnectExtension {
       }
       if (signal.aborted) return;
       const first = await this.#firstOf(paused, { url, way }, response, signal);
+      from.stopWatching();
+      if (signal.aborted) return;
       await this.#fulfil(cdp, paused, first, response);
     } finally {
       response.free();

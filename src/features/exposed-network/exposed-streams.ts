@@ -167,8 +167,13 @@ export class ExposedStreams {
     { isPull, isCancel }: Readonly<Record<string, unknown>>,
   ): void {
     const tell = (part: Omit<PartMessage, 'id'>) => {
-      const expression = `globalThis.${NAME}?.(${JSON.stringify({ id, ...part })})`;
-      const sent = this.#plan.cdp().send('Runtime.evaluate', { expression, contextId }, sessionId);
+      const call = {
+        functionDeclaration: `function (part) { globalThis.${NAME}?.(part); }`,
+        executionContextId: contextId,
+        // Not in the code of an expression, which the browser would keep for some time.
+        arguments: [{ value: { id, ...part } }],
+      };
+      const sent = this.#plan.cdp().send('Runtime.callFunctionOn', call, sessionId);
       sent.catch(() => {});
     };
     const stream = this.#open.get(id);
