@@ -21,7 +21,7 @@ export type ReleaseMessage =
   /** What this process must release under a number; undefined: nothing any more. */
   | { lease: number; held: HelperLease | undefined }
   /** This process waits for so many ms. What takes longer passes to a further process, which starts in the same way. */
-  | { isAwaited: number; further: Pick<HelperCommand, 'command' | 'args'> };
+  | { isAwaited: number; further: { command: string; args: readonly string[] } };
 
 export interface HelperLease {
   readonly ticket: HelperTicket;
