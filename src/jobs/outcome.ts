@@ -84,10 +84,18 @@ export type TaskCallback<Handles, Input, Value, Session extends object = Browser
   task: Handles & TaskFacts<Input, Session>,
 ) => Value | PromiseLike<Value>;
 
-/** Whether another attempt can have another result: not if the task returned no data, or if its options were refused. */
-export function isRetryable(reason: unknown): boolean {
-  if (!isPooledBrowserError(reason)) return true;
-  return !(reason instanceof TaskResultError || reason instanceof InvalidOptionError);
+/**
+ * Whether a failed attempt may be followed by another one, which must be able to have another result: not if the task returned no
+ * data, or if its options were refused. Rejects if `shouldRetry` throws.
+ */
+export async function mayRetry(
+  reason: unknown,
+  attempt: AttemptFacts,
+  shouldRetry: ((error: unknown, attempt: AttemptFacts) => boolean | PromiseLike<boolean>) | undefined,
+): Promise<boolean> {
+  const isOurs = isPooledBrowserError(reason);
+  if (isOurs && (reason instanceof TaskResultError || reason instanceof InvalidOptionError)) return false;
+  return (await shouldRetry?.(reason, attempt)) ?? true;
 }
 
 /** @inline */

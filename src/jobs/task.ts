@@ -5,7 +5,7 @@ import { TooManyFailuresError } from '../shared/lease-errors.js';
 import { hostPauseOf } from './host-limits.js';
 import type { PulledInput } from './input-source.js';
 import type { TaskJob } from './job-context.js';
-import { isRetryable, type AttemptFacts } from './outcome.js';
+import { mayRetry, type AttemptFacts } from './outcome.js';
 
 export interface AttemptPlace<Session extends object> {
   readonly session: Session;
@@ -98,9 +98,8 @@ export class Task<Input, Value, Session extends object> {
 
   async #mayRetry(error: unknown): Promise<boolean> {
     const { retries, shouldRetry } = this.#job.settings;
-    if (this.attempts > retries || !isRetryable(error)) return false;
-    const mayRetry = (await shouldRetry?.(error, this.#facts)) ?? true;
-    return mayRetry && !this.#job.closed.aborted;
+    if (this.attempts > retries || !(await mayRetry(error, this.#facts, shouldRetry))) return false;
+    return !this.#job.closed.aborted;
   }
 
   /** Resolves to false if there is no outcome, because the source runs the input again. */

@@ -3,7 +3,7 @@ import type { Job, Worker } from 'bullmq';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
 import type { InputSource, PulledInput } from '../input-source.js';
-import { isRetryable, type Outcome } from '../outcome.js';
+import { mayRetry, type Outcome } from '../outcome.js';
 import { loadBullMQ } from './bullmq.js';
 import type { WorkSettings } from './options.js';
 import { isInput, reportForeign, storedAttempt, storedError } from './queued-job.js';
@@ -133,10 +133,8 @@ export class QueueSource<Input> implements InputSource<Input> {
     if (outcome.status === 'fulfilled')
       return this.#finish(job, () => job.moveToCompleted(stored, this.#token, fetchNext));
     const { reason, index, input, attempts: attempt } = outcome;
-    const mayRetry =
-      isRetryable(reason) &&
-      ((await this.#settings.shouldRetry?.(reason, { input, index, attempt })) ?? true);
-    const error = storedError(reason, mayRetry);
+    const isRetried = await mayRetry(reason, { input, index, attempt }, this.#settings.shouldRetry);
+    const error = storedError(reason, isRetried);
     return this.#finish(job, async () => {
       await job.updateProgress(stored);
       return job.moveToFailed(error, this.#token, fetchNext);
