@@ -84,10 +84,7 @@ export type TaskCallback<Handles, Input, Value, Session extends object = Browser
   task: Handles & TaskFacts<Input, Session>,
 ) => Value | PromiseLike<Value>;
 
-/**
- * Whether a failed attempt may be followed by another one, which must be able to have another result: not if the task returned no
- * data, or if its options were refused. Rejects if `shouldRetry` throws.
- */
+/** Whether a task may have another attempt: not if it returned no data or its options were refused, which would not change. */
 export async function mayRetry(
   reason: unknown,
   attempt: AttemptFacts,

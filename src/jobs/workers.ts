@@ -4,7 +4,7 @@ import { isTransientError } from '../net/status.js';
 import { backoff, clock, delay } from '../shared/clock.js';
 import { AcquireTimeoutError, BrowserLostError, ConnectError } from '../shared/lease-errors.js';
 import type { JobContext } from './job-context.js';
-import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
+import { TaskRunner, type BrowserEnd } from './task-runner.js';
 import { nameOfLease } from './options.js';
 import { NOT_NEEDED, type Reservation, type TaskQueue } from './task-queue.js';
 
@@ -70,7 +70,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
     }
     this.#count(1);
     reservation.fulfill();
-    const end = await new LeasedBrowser(this.#job, this.#tasks, lease, reservation.abort).work();
+    const end = await new TaskRunner(this.#job, this.#tasks, lease, reservation.abort).run();
     this.#count(-1);
     const noteEnd = () => (this.#lastOpen = clock.now());
     return { ...end, released: end.released.then(noteEnd) };

@@ -30,11 +30,11 @@ interface Attempt<Value> {
 type Collecting = Awaited<ReturnType<PooledLease<object>['beginWork']>>;
 
 /**
- * A leased browser with its page slots. A slot runs one task after another; the slots of a browser run at the same time.
+ * Runs tasks in a leased browser with page slots. A slot runs one task after another; the slots of a browser run at the same time.
  * They claim tasks until the browser is retired (by `tasksPerLease`, `maxLeaseAge`, `idleTimeout` or a failure) or lost, or no
  * task is left.
  */
-export class LeasedBrowser<Handles, Input, Value, Session extends object> {
+export class TaskRunner<Handles, Input, Value, Session extends object> {
   readonly #job: JobContext<Handles, Input, Value, Session>;
   readonly #tasks: TaskQueue<Input, Value, Session>;
   readonly #lease: PooledLease<Handles, Session>;
@@ -62,7 +62,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   }
 
   /** Resolves when the release of the browser begins. */
-  async work(): Promise<BrowserEnd> {
+  async run(): Promise<BrowserEnd> {
     const { signal } = this.#lease.context;
     const { pagesPerLease } = this.#job.settings;
     this.#countTask(0);
