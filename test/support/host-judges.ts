@@ -220,7 +220,7 @@ export const OF_WHOLE_BROWSERS: typeof LOADS = {
       begin(site);
       const frames = document.querySelectorAll('iframe');
       if (frames.length > 10) [...frames].at(-8)!.remove();
-    }, 40);
+    }, 60);
     addEventListener('message', () => {
       clearInterval(beginning);
       document.title = 'opened';
@@ -264,7 +264,7 @@ function connectIn(inside: object, to: string): void {
 }
 /** Opens pop-ups, one after the other. */
 async function openPopUps(to: string): Promise<void> {
-  for (let count = 0; count < 30; count++) {
+  for (let count = 0; count < 15; count++) {
     const popUp = window.open('about:blank', `pop-up-${count}`)!;
     try {
       connectIn(popUp, to);
