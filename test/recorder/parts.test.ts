@@ -277,7 +277,8 @@ describe('the reports of a page', () => {
     };
     await time(1000);
     const one = await time(1000);
+    const times = [await time(8000), await time(8000), await time(8000)];
     // In proportion: 8 times; before, 64 times and more.
-    expect(await time(8000)).toBeLessThan(30 * Math.max(one, 5));
+    expect(Math.min(...times)).toBeLessThan(30 * Math.max(one, 5));
   });
 });
