@@ -36,8 +36,10 @@ mkdirSync('dist', { recursive: true });
 writeFileSync('dist/release-process.js', await releaseProgram());
 const entries = readdirSync('src').filter((name) => name.endsWith('.ts'));
 await bundleForNode('dist', { 'local-process': 'src/local/local-process.ts' });
-await bundleForNode('dist', Object.fromEntries(entries.map((name) => [name.slice(0, -3), `src/${name}`])));
-await bundleForNode('dist/cli', { main: 'src/cli/main.ts' });
+await bundleForNode('dist', {
+  ...Object.fromEntries(entries.map((name) => [name.slice(0, -3), `src/${name}`])),
+  'cli/main': 'src/cli/main.ts',
+});
 chmodSync('dist/cli/main.js', 0o755);
 await esbuild.build({
   entryPoints: Object.fromEntries(pageScripts().map((path) => [basename(path, '.page.ts'), `src/${path}`])),

@@ -21,6 +21,8 @@ const MOST_WAITING = 4 * PART;
 const MOST_KEPT = 4 * PART;
 const NOT_KEPT =
   'The page has read the response in parts (exposeNetwork), and it has more than 4 MB: it was not kept.';
+/** Characters of parts, which the browser compiles as code and so keeps, until a page or a worker collects its garbage. */
+const MOST_UNCOLLECTED = 64 * PART;
 /** Milliseconds in which a page must begin to read. */
 const LONGEST_ABSENCE = 60_000;
 /** As for the connections to one host. */
@@ -70,6 +72,8 @@ export class ExposedStreams {
   /** By page and URL: the number of requests of the replaced function, and that of all that a script has sent. */
   readonly #ofFetch = new Counts();
   readonly #ofAll = new Counts();
+  /** By session: characters of parts since garbage was collected. */
+  readonly #delivered = new Counts();
 
   constructor(plan: StreamPlan) {
     this.#plan = plan;
@@ -173,8 +177,12 @@ export class ExposedStreams {
         // Not in the code of an expression, which the browser would keep for some time.
         arguments: [{ value: { id, ...part } }],
       };
-      const sent = this.#plan.cdp().send('Runtime.callFunctionOn', call, sessionId);
-      sent.catch(() => {});
+      const cdp = this.#plan.cdp();
+      cdp.send('Runtime.callFunctionOn', call, sessionId).catch(() => {});
+      this.#delivered.add(sessionId, part.bytes?.length ?? 0);
+      if (this.#delivered.get(sessionId) < MOST_UNCOLLECTED) return;
+      this.#delivered.add(sessionId, -MOST_UNCOLLECTED);
+      cdp.send('HeapProfiler.collectGarbage', {}, sessionId).catch(() => {});
     };
     const stream = this.#open.get(id);
     // Only the first reader can read it: its id is a secret that the response contains. A server can name any.
