@@ -165,7 +165,7 @@ const ANSWERS: Record<string, Answer> = {
   },
   '/slow-parts': (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' }).write('first ');
-    setTimeout(() => response.end('second'), 700);
+    setTimeout(() => response.end('second'), 2000);
   },
   '/document-parts': (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).write('<p>first</p>');
