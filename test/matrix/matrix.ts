@@ -81,12 +81,13 @@ const browsers = {
 };
 const hasFirefox = browsers.firefox !== 'none';
 const isSmall = part === 'small';
-await using redis = hasRedis ? await TestRedis.start() : undefined;
+const redis = hasRedis ? await TestRedis.start() : undefined;
 const results = isSmall ? await Promise.all(SMALL.map(runCombination)) : await runPart();
 await rm(folder, { recursive: true, force: true });
 const failed = results.filter(({ faults }) => faults.length > 0);
 for (const { wanted, faults } of failed) console.log(`\n${nameOf(wanted)} failed:\n${faults.join('\n')}`);
 console.log(`\n${results.length - failed.length} of ${results.length} combinations passed.`);
+await redis?.[Symbol.asyncDispose]();
 process.exit(failed.length > 0 ? 1 : 0);
 
 /** Runs the combinations of a part, one after the other: each uses all cores. */
