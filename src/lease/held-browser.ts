@@ -135,7 +135,7 @@ export class HeldBrowser<Session extends object> {
     return 'leave';
   }
 
-  /** Releases the browser, once. Never rejects: a browser that could not be released is reported. */
+  /** Releases the browser; must be called once. Never rejects: a browser that could not be released is reported. */
   async release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
     const { sessionId, settings, emit, time, addError } = this.#lease;
     const { idOrName: pool, queue } = this.context.pool;

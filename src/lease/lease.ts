@@ -65,11 +65,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
    * the end that fails does not prevent the next one. Never rejects.
    */
   end(outcome: LeaseEnd): Promise<LeaseSummary<Session> & SummaryOf<Features>> {
-    if (!this.#ended) {
-      this.#ended = this.#end(outcome);
-      this.context.pool.client.background.track(this.#ended);
-    }
-    return this.#ended;
+    return (this.#ended ??= this.#end(outcome));
   }
 
   async #end({ isDetached = false, work, ...outcome }: LeaseEnd) {
@@ -111,6 +107,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const choice = (await attempt('choose', choose)) ?? 'destroy';
     const release = async () => {
       const releasing = browser.release(choice, isDetached);
+      // The call may end before it.
       pool.client.background.track(releasing);
       return settings.awaitRelease || choice === 'leave' ? releasing : 'pending';
     };

@@ -12,10 +12,12 @@ import { type EventStream, EventStreams } from '../../../src/features/exposed-ne
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import { type StreamLimits, TooLargeError } from '../../../src/features/exposed-network/body-reader.js';
 import { type ExposedRequest, ExposedSender } from '../../../src/features/exposed-network/exposed-request.js';
+import { ExposedStreams, type StreamPlan } from '../../../src/features/exposed-network/exposed-streams.js';
 import {
   ExposedWebSockets,
   type WebSocketPlan,
 } from '../../../src/features/exposed-network/exposed-websocket.js';
+import type { PartMessage } from '../../../src/features/exposed-network/page-fetch.js';
 import { faultInHosts } from '../../../src/shared/hosts.js';
 
 /** The rules, the URLs that they match, and others. */
@@ -477,6 +479,52 @@ describe('a request of an exposed URL', () => {
     const { send, server } = await serve(() => {});
     server.close();
     await expect(send()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});
+
+describe('a response that a page reads in parts', () => {
+  it('arrives whole, one part for each that is asked for, and its garbage is collected', async () => {
+    const commands: string[] = [];
+    const sizes: number[] = [];
+    let isOver = false;
+    const send = async (
+      method: string,
+      { arguments: given = [] }: { arguments?: { value: PartMessage }[] },
+    ) => {
+      commands.push(method);
+      for (const { value } of given) {
+        isOver = value.isEnd === true;
+        if (value.bytes !== undefined) sizes.push(Buffer.byteLength(value.bytes, 'base64'));
+      }
+    };
+    // Only what a browser answers.
+    const streams = new ExposedStreams({
+      pattern: '.',
+      clients: { keepBody: () => {} },
+      cdp: () => ({ send }),
+      targets: () => ({ of: () => ({ targetId: 'page', sessionId: 'session' }) }),
+      signal: new AbortController().signal,
+    } as unknown as StreamPlan);
+    const size = 60 * 1024 * 1024;
+    const rest = new PassThrough();
+    const head = { status: 200, reason: '', sent: {}, isCut: false, free: () => {} };
+    const response = { ...head, headers: [], body: [Buffer.alloc(size)], rest };
+    const { headers } = streams.begin(response, { networkId: undefined, isCors: false });
+    rest.end();
+    const id = headers.join().replace('x-exposed-stream: ', '');
+    const message = {
+      name: '__exposedFetch',
+      payload: JSON.stringify({ id, isPull: true }),
+      executionContextId: 1,
+    };
+    for (let pulls = 1; !isOver; pulls++) {
+      streams.receive(message, 'session');
+      await expect.poll(() => isOver || sizes.length >= pulls).toBe(true);
+    }
+    expect(sizes.reduce((sum, one) => sum + one)).toBe(size);
+    expect(Math.max(...sizes)).toBe(1024 * 1024);
+    // The browser compiles each part as code, which it keeps until it is told to collect it.
+    expect(commands.filter((method) => method === 'HeapProfiler.collectGarbage')).toHaveLength(1);
   });
 });
 
