@@ -450,11 +450,14 @@ export class ExposedNetwork implements ConnectExtension {
   /** The URL of a request before its redirects. */
   #firstUrlOf({ networkId, request: { url } }: PausedRequest): string {
     if (networkId === undefined) return url;
-    const first = this.#firstUrls.get(networkId) ?? url;
-    const [oldest] = this.#firstUrls.keys();
-    if (this.#firstUrls.size >= MOST_URLS) this.#firstUrls.delete(oldest!);
-    this.#firstUrls.set(networkId, first);
-    return first;
+    const known = this.#firstUrls.get(networkId);
+    if (known !== undefined) return known;
+    if (this.#firstUrls.size >= MOST_URLS) {
+      const [oldest] = this.#firstUrls.keys();
+      this.#firstUrls.delete(oldest!);
+    }
+    this.#firstUrls.set(networkId, url);
+    return url;
   }
 
   /** Whether the server keeps a response from pages of other origins: the browser checks this only on its own connections. */
