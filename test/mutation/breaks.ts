@@ -69,7 +69,7 @@ const BREAKS: readonly Break[] = [
   broken(
     'a lease ends once',
     'lease/lease.ts',
-    ['if (!this.#ended) {', 'if (this.call) {'],
+    ['return (this.#ended ??= this.#end(outcome));', 'return (this.#ended = this.#end(outcome));'],
     'lease/lease.test',
     'lease/open-lease',
   ),
