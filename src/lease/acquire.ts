@@ -212,28 +212,27 @@ export class Acquisition<Session extends object> {
     const pool = this.#pool;
     const { service, client } = pool;
     const { signal } = this.#deadline;
-    let sentAt = 0;
-    let wait: number | undefined;
+    const passage = await client.host.breaker.enter(settings.retry, signal);
+    const { timeLeft } = this.#deadline;
+    const { releaseOnCrash: onCrash, pollTimeout } = settings;
+    const wait = service.waits === 'asked' ? secondsToWait(pollTimeout, timeLeft) : undefined;
+    const sentAt = clock.now();
+    emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
+    this.#counts.acquireAttempts++;
+    const wanted = { ...this.#wanted, wait };
+    const onSend = () => (this.#isOpen = true);
+    let outcome: AcquireOutcome<Session>;
+    try {
+      outcome = await requestGrant({ pool, wanted, signal, emit, onCrash, onSend });
+    } catch (error) {
+      passage.end();
+      throw error;
+    }
+    this.#isOpen = false;
     // Clocks and rounding differ: half of the requested time counts as waited.
-    const hasWaited = () => clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
-    const send = async () => {
-      const { timeLeft } = this.#deadline;
-      const { releaseOnCrash: onCrash } = settings;
-      wait = service.waits === 'asked' ? secondsToWait(settings.pollTimeout, timeLeft) : undefined;
-      sentAt = clock.now();
-      emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
-      this.#counts.acquireAttempts++;
-      const wanted = { ...this.#wanted, wait };
-      const onSend = () => (this.#isOpen = true);
-      const outcome = await requestGrant({ pool, wanted, signal, emit, onCrash, onSend });
-      this.#isOpen = false;
-      return outcome;
-    };
-    const outageIn = (outcome: AcquireOutcome<Session>) =>
-      'error' in outcome && outcome.isOutage && !hasWaited()
-        ? { retryAfter: retryAfterOf(outcome.error) }
-        : undefined;
-    const outcome = await client.host.breaker.run({ send, outageIn, retry: settings.retry, signal });
+    const hasWaited = clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
+    if ('error' in outcome && outcome.isOutage && !hasWaited) passage.fails(retryAfterOf(outcome.error));
+    else passage.works();
     if (outcome.kind === 'granted') {
       this.#latest = undefined;
       // Where the connection is the lease, the service has not leased a browser yet.
@@ -244,7 +243,7 @@ export class Acquisition<Session extends object> {
     if (outcome.kind === 'unknown') this.#counts.unknownAcquires++;
     if (outcome.kind === 'released') this.#brokenGrants++;
     const isNone = outcome.kind === 'none' || outcome.kind === 'unavailable';
-    this.#note(outcome, isNone && hasWaited());
+    this.#note(outcome, isNone && hasWaited);
     return undefined;
   }
 

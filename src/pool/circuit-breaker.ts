@@ -4,13 +4,14 @@ import { Semaphore } from '../shared/semaphore.js';
 /** A request without an error for this many ms has reached a service that works, and waits for a browser. */
 const PROBE_PATIENCE = 12_000;
 
-interface GatedRequest<T> {
-  send: () => Promise<T>;
-  /** Whether the outcome shows that the service has a problem; then, the ms that it asked to wait. */
-  outageIn: (outcome: T) => { readonly retryAfter: number | undefined } | undefined;
-  /** The pause between requests during an outage. */
-  retry: Backoff;
-  signal: AbortSignal;
+/** One request to a service that may have an outage. Each function ends it. */
+interface Passage {
+  /** The service works. */
+  works(): void;
+  /** The service has a problem. @param retryAfter Milliseconds that it asked to wait. */
+  fails(retryAfter: number | undefined): void;
+  /** Nobody knows, because the caller has left. */
+  end(): void;
 }
 
 /**
@@ -27,38 +28,42 @@ export class CircuitBreaker {
   /** One during an outage. */
   readonly #turns = new Semaphore();
 
-  /** Sends a request: immediately while the service works, otherwise in turn. */
-  async run<T>({ send, outageIn, retry, signal }: GatedRequest<T>): Promise<T> {
+  /**
+   * Waits until a request may be sent: at once while the service works, otherwise in turn, after a pause by `retry`. The caller must
+   * end the passage.
+   */
+  async enter(retry: Backoff, signal: AbortSignal): Promise<Passage> {
     const leave = this.#failures > 0 ? await this.#turns.take(1, signal) : () => {};
     const isProbe = this.#failures > 0;
     if (!isProbe) leave();
+    else {
+      await this.#pause(retry, signal).catch((error: unknown) => {
+        leave();
+        throw error;
+      });
+    }
     let hasWorked = false;
+    const patience = startTimer(PROBE_PATIENCE, () => works());
+    const end = () => {
+      clock.clearTimeout(patience);
+      leave();
+    };
     const works = () => {
       hasWorked = true;
       this.#failures = 0;
-      leave();
+      end();
       this.#turns.admitAll();
     };
-    let patience: NodeJS.Timeout | undefined;
-    try {
-      if (isProbe) await this.#pause(retry, signal);
-      patience = startTimer(PROBE_PATIENCE, works);
-      const outcome = await send();
-      const outage = outageIn(outcome);
-      if (!outage) works();
+    const fails = (retryAfter: number | undefined) => {
       // Requests that were sent before the outage say nothing new.
-      else if (!hasWorked && (isProbe || this.#failures === 0)) this.#fail(outage.retryAfter);
-      return outcome;
-    } finally {
-      clock.clearTimeout(patience);
-      leave();
-    }
-  }
-
-  #fail(retryAfter: number | undefined): void {
-    this.#failures++;
-    this.#lastFailure = clock.now();
-    this.#retryAfter = retryAfter;
+      if (!hasWorked && (isProbe || this.#failures === 0)) {
+        this.#failures++;
+        this.#lastFailure = clock.now();
+        this.#retryAfter = retryAfter;
+      }
+      end();
+    };
+    return { works, fails, end };
   }
 
   async #pause(retry: Backoff, signal: AbortSignal): Promise<void> {

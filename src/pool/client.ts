@@ -9,7 +9,14 @@ import { Host } from './host.js';
 import type { PoolSettings } from './pool-settings.js';
 import { isToken, type Token } from './pool-options.js';
 import { explain, unreachable } from '../net/reachability.js';
-import { contentOf, LONGEST_PAUSE, readResponse, type HttpResponse } from '../net/response.js';
+import type { HttpRequest } from '../net/http.js';
+import {
+  contentOf,
+  LONGEST_PAUSE,
+  readResponse,
+  type HttpResponse,
+  type OpenResponse,
+} from '../net/response.js';
 import { authorize, completeRequest, type CompleteRequest } from './tickets.js';
 
 /** Timeout of a request that does not wait for a browser, in ms. */
@@ -79,7 +86,8 @@ export class ServiceClient {
   /** Calls the token function before a URL that contains the token is built. A static token needs no call. */
   async prepareToken(options: SendOptions): Promise<void> {
     if (!this.refreshToken || this.#settings.service.auth === 'none') return;
-    await this.#inTime(options, (abort) => this.#currentToken(options, abort));
+    const abort = new LinkedAbort(options.signal, REQUEST_TIMEOUT);
+    await this.#currentToken(options, abort).finally(() => abort.dispose());
   }
 
   /** Adds the address to a request, for another process. */
@@ -89,32 +97,31 @@ export class ServiceClient {
 
   /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */
   async send(request: ServiceRequest | CompleteRequest, options: SendOptions): Promise<HttpResponse> {
-    if (this.#closed) throw new PoolClosedError(options.facts);
-    const sending = this.#inTime(options, async (abort) => {
-      const exchange = async () =>
-        this.#exchange(await this.#currentToken(options, abort), request, options, abort);
-      const response = await exchange();
-      return response.status === 401 && this.refreshToken ? exchange() : response;
-    });
-    this.background.track(sending);
-    return sending;
+    const { facts, signal, timeout = REQUEST_TIMEOUT, onSend, onContent } = options;
+    if (this.#closed) throw new PoolClosedError(facts);
+    const end = this.background.begin();
+    const abort = new LinkedAbort(signal, timeout);
+    try {
+      for (let isLast = !this.refreshToken; ; isLast = true) {
+        const token = await this.#currentToken(options, abort);
+        const { method, body } = request;
+        const { url, headers } = authorize('url' in request ? request : this.complete(request), token);
+        const { connections } = await raceAbort(this.host.open(), abort.signal);
+        onSend?.();
+        const message = { url, method, headers: { ...headers, ...(onContent && { accept: '*/*' }) }, body };
+        const sent = connections.send(message, abort.signal, onContent && LONGEST_PAUSE);
+        const response = await this.#read(sent, message, options, abort);
+        if (response.status !== 401 || isLast) return response;
+      }
+    } finally {
+      abort.dispose();
+      end();
+    }
   }
 
   close(): Promise<void> {
     this.#closed ??= this.#leave?.() ?? Promise.resolve();
     return this.#closed;
-  }
-
-  async #inTime<T>(
-    { signal, timeout = REQUEST_TIMEOUT }: SendOptions,
-    work: (abort: LinkedAbort) => Promise<T>,
-  ): Promise<T> {
-    const abort = new LinkedAbort(signal, timeout);
-    try {
-      return await work(abort);
-    } finally {
-      abort.dispose();
-    }
   }
 
   async #currentToken(
@@ -148,40 +155,33 @@ export class ServiceClient {
     return token;
   }
 
-  /** Sends one request. It follows no redirect: the token must not leave the origin. */
-  async #exchange(
-    token: string | undefined,
-    request: ServiceRequest | CompleteRequest,
-    options: SendOptions,
+  /** Reads the response to a request that was sent. */
+  async #read(
+    sent: Promise<OpenResponse>,
+    { url, method }: HttpRequest,
+    { signal, onContent, facts, timeout = REQUEST_TIMEOUT }: SendOptions,
     abort: LinkedAbort,
   ): Promise<HttpResponse> {
-    const { signal, onContent, facts, timeout = REQUEST_TIMEOUT } = options;
-    const { method, body } = request;
-    const { url, headers } = authorize('url' in request ? request : this.complete(request), token);
     const fail = (why: string, cause: unknown) => {
       const message = `The service sent no complete response to ${method} ${url.pathname}: ${why}.`;
       return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
     };
-    const { connections } = await raceAbort(this.host.open(), abort.signal);
-    options.onSend?.();
-    const message = { url, method, headers: { ...headers, ...(onContent && { accept: '*/*' }) }, body };
-    const pause = onContent && LONGEST_PAUSE;
-    const response = await connections.send(message, abort.signal, pause).catch((error: unknown) => {
+    const response = await sent.catch((error: unknown) => {
       if (signal?.aborted) throw signal.reason;
       if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
       if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);
       const advice = this.host.route.proxy === undefined ? '' : IDLE_ADVICE;
       throw fail(`${explain(error)}${advice}`, error);
     });
-    const { statusCode: status, headers: received } = response;
+    const { statusCode: status, headers } = response;
     if (onContent && status === 200) {
       abort.clearTimeout();
       const content = contentOf(response.body, (error) =>
         signal?.aborted ? signal.reason : fail(explain(error), error),
       );
       // Content that is not read to its end would keep its connection busy.
-      await onContent(content, received).finally(() => response.body.on('error', () => {}).destroy());
-      return { status, headers: received, body: '' };
+      await onContent(content, headers).finally(() => response.body.on('error', () => {}).destroy());
+      return { status, headers, body: '' };
     }
     const read = await readResponse(response);
     // The connection is free in the next turn of the event loop. A request before that would open another one.
@@ -197,9 +197,19 @@ class BackgroundWork {
 
   /** Adds work for `settled` to wait for. The work handles its own errors. */
   track(work: Promise<unknown>): void {
+    const end = this.begin();
+    work.then(end, end);
+  }
+
+  /** Begins work for `settled` to wait for. The returned function ends it. */
+  begin(): () => void {
+    let end!: () => void;
+    const work = new Promise<void>((resolve) => (end = resolve));
     this.#work.add(work);
-    const remove = () => this.#work.delete(work);
-    work.then(remove, remove);
+    return () => {
+      this.#work.delete(work);
+      end();
+    };
   }
 
   async settled(): Promise<void> {

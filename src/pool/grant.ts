@@ -73,12 +73,32 @@ export async function requestGrant<Session extends object>({
   AcquireOutcome<Session>
 > {
   const { pool, signal } = how;
+  const { client, service, held, idOrName } = pool;
+  // A process that a signal ends must not lease another browser.
+  if (endTasks.ending) await raceAbort(endTasks.ending, signal);
   signal?.throwIfAborted();
-  const { record = false } = wanted;
-  const lease = { ...wanted, pool: pool.idOrName, id: globalThis.crypto.randomUUID(), record };
+  const { record = false, wait } = wanted;
+  const lease = { ...wanted, pool: idOrName, id: globalThis.crypto.randomUUID(), record };
   const request = { ...how, lease };
-  const outcome = send(request);
-  pool.client.background.track(outcome);
+  const message = service.acquire(lease);
+  const cut = new AbortController();
+  let ended: (() => void) | undefined;
+  const onSend = () => {
+    const onLost = () => {
+      cut.abort();
+      reportUnknown(request, new PoolConnectionError(LOST, 'ERR_POOL_NO_RESPONSE', { pool: idOrName }));
+    };
+    const { onCrash = false } = how;
+    const within = longestWait(request);
+    ended ??= held.acquiring({ search: pool.searchOf(lease), onCrash, within, onLost });
+    how.onSend?.();
+  };
+  const timeout = wait === undefined ? UNKNOWN_WAIT : wait * 1000 + ACQUIRE_GRACE;
+  const options = { facts: { pool: idOrName }, timeout, signal: cut.signal, unsentSignal: signal, onSend };
+  const outcome = message
+    ? readOutcome(client.send(message, options), request).finally(() => ended?.())
+    : leaseByConnection(request);
+  client.background.track(outcome);
   return raceAbort(outcome, signal, (late) => {
     if (late.kind !== 'granted') return;
     const { grant, ticket } = late.granted;
@@ -87,54 +107,29 @@ export async function requestGrant<Session extends object>({
   });
 }
 
-async function send<S extends object>(request: GrantRequest<S>): Promise<AcquireOutcome<S>> {
-  const { pool, lease, signal, emit } = request;
-  const { client, held, service } = pool;
-  const facts = { pool: pool.idOrName };
-  const message = service.acquire(lease);
-  if (!message) return leaseByConnection(request);
-  const timeout = lease.wait === undefined ? UNKNOWN_WAIT : lease.wait * 1000 + ACQUIRE_GRACE;
-  // A process that a signal ends must not lease another browser.
-  if (endTasks.ending) await endTasks.ending;
-  const reportUnknown = (error: Error) => emit({ type: 'outcome-unknown', ...leaseFacts(request), error });
-  let ended: (() => void) | undefined;
+async function readOutcome<Session extends object>(
+  sent: Promise<HttpResponse>,
+  request: GrantRequest<Session>,
+): Promise<AcquireOutcome<Session>> {
+  const { pool, signal } = request;
   const sentAt = clock.now();
-  const cut = new AbortController();
-  const onSend = () => {
-    const onLost = () => {
-      cut.abort();
-      reportUnknown(new PoolConnectionError(LOST, 'ERR_POOL_NO_RESPONSE', facts));
-    };
-    const onCrash = request.onCrash === true;
-    ended ??= held.acquiring({
-      search: pool.searchOf(lease),
-      onCrash,
-      within: longestWait(request),
-      onLost,
-    });
-    request.onSend?.();
-  };
   let response: HttpResponse | undefined;
   try {
-    response = await client.send(message, {
-      facts,
-      timeout,
-      signal: cut.signal,
-      unsentSignal: signal,
-      onSend,
-    });
-    if (response.status === 204) return { kind: 'none' };
-    return readGrant(response, request);
+    response = await sent;
+    return response.status === 204 ? { kind: 'none' } : readGrant(response, request);
   } catch (error) {
     if (error === signal?.reason) throw error;
-    const outcome = outcomeOf(error as Error, service, response);
+    const outcome = outcomeOf(error as Error, pool.service, response);
     if (outcome.kind !== 'unknown') return outcome;
     const isReleased = await releaseLost(request, sentAt);
-    if (!isReleased) reportUnknown(outcome.error);
-    return isReleased ? { ...outcome, kind: 'unavailable' } : outcome;
-  } finally {
-    ended?.();
+    if (isReleased) return { ...outcome, kind: 'unavailable' };
+    reportUnknown(request, outcome.error);
+    return outcome;
   }
+}
+
+function reportUnknown(request: GrantRequest, error: Error): void {
+  request.emit({ type: 'outcome-unknown', ...leaseFacts(request), error });
 }
 
 /** The connection itself will be the lease. */

@@ -44,8 +44,7 @@ export class PoolCore<Session extends object = object> {
    *   is closed already.
    */
   beginCall(end: (error: PoolClosedError) => void): () => void {
-    let leave!: () => void;
-    this.client.background.track(new Promise<void>((resolve) => (leave = resolve)));
+    const leave = this.client.background.begin();
     const close = () => end(new PoolClosedError({ pool: this.idOrName }));
     const stopListening = onAbort(this.closing.signal, close);
     return () => {

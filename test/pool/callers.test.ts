@@ -183,14 +183,20 @@ describe('callers during an outage', () => {
     call(name: string, pause = 1): AbortController {
       const caller = new AbortController();
       const { signal } = caller;
-      const send = () => {
-        this.sent.push(name);
-        return raceAbort(new Promise<Outcome>((resolve) => this.#answers.set(name, resolve)), signal);
-      };
-      const outageIn = (outcome: Outcome) =>
-        outcome === 'works' ? undefined : { retryAfter: outcome === 'down' ? undefined : 5000 };
       const retry = { factor: 1, minTimeout: pause, maxTimeout: pause, randomize: false };
-      this.#breaker.run({ send, outageIn, retry, signal }).then(
+      const send = async () => {
+        const passage = await this.#breaker.enter(retry, signal);
+        this.sent.push(name);
+        const answer = new Promise<Outcome>((resolve) => this.#answers.set(name, resolve));
+        const outcome = await raceAbort(answer, signal).catch((error: unknown) => {
+          passage.end();
+          throw error;
+        });
+        if (outcome === 'works') passage.works();
+        else passage.fails(outcome === 'down' ? undefined : 5000);
+        return outcome;
+      };
+      send().then(
         (outcome) => (this.outcomes[name] = outcome),
         (error: unknown) => (this.outcomes[name] = error),
       );
