@@ -17,7 +17,6 @@ import {
   readLeaseOptions,
   runChecks,
   sessionLeaseChecks,
-  type AllSettings,
   type AttachOptions,
   type HeldLeaseOptions,
   type RunOptions,
@@ -25,12 +24,12 @@ import {
 } from './options.js';
 import type { LibraryTypes } from '../lease/options.js';
 import type { Lease } from '../lease/lease.js';
-import type { ConnectedPlan } from '../lease/plan.js';
 import { reportUncaughtRuns, type Run, type RunSummary } from './run.js';
 
 /** @internal Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
 export const loadLease = lazy(async () => ({
   ...(await import('../lease/open-lease.js')),
+  ...(await import('../lease/attach-lease.js')),
   ...(await import('../features/features.js')),
 }));
 
@@ -54,18 +53,19 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
   readOption(callback(), 'fn', fn);
   const settings = readLeaseOptions(runChecks, rest, { caller, connector });
-  const running = run({ pools: [resolvePool(pool)], settings, connector }, fn);
-  return fromHere(withAbortGrace(settings.signal, running));
+  const plan = { pools: [resolvePool(pool)], settings, connector } as const;
+  const opening = loadLease().then(({ openLease, createFeatures }) =>
+    openLease({ ...plan, features: createFeatures(settings) }),
+  );
+  return fromHere(withAbortGrace(settings.signal, run(opening, fn)));
 }
 
+/** Calls the callback with the browser of a lease, and ends the lease. */
 async function run<Handles, Value, Session extends object>(
-  plan: Omit<ConnectedPlan<Handles, Session, never>, 'features'> & {
-    readonly settings: AllSettings<Session>;
-  },
+  opening: Promise<PooledLease<Handles, Session>>,
   fn: Callback<Handles, Value, Session>,
 ): Promise<Run<Value, Session>> {
-  const { openLease, createFeatures } = await loadLease();
-  const lease = await openLease({ ...plan, features: createFeatures(plan.settings) });
+  const lease = await opening;
   let work: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   let value: Value;
   try {
@@ -77,7 +77,7 @@ async function run<Handles, Value, Session extends object>(
     throw error;
   }
   const summary = await lease.end({ status: 'ok', work });
-  plan.settings.signal?.throwIfAborted();
+  lease.context.settings.signal?.throwIfAborted();
   return { value, ...summary };
 }
 
@@ -141,8 +141,8 @@ export async function leaseSession<Session extends object>(
   options: SessionLeaseOptions<Session>,
 ): Promise<Lease<Session, LeaseFeatures>> {
   const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
-  const { openSession, createFeatures } = await loadLease();
-  return openSession({ pools: [pool], settings, features: createFeatures(settings) });
+  const { openLease, createFeatures } = await loadLease();
+  return openLease({ pools: [pool], settings, features: createFeatures(settings) });
 }
 
 /**

@@ -10,7 +10,7 @@ import type { CallContext } from './context.js';
 import type { AnyEvent, AnyStep, LeaseStep } from './events.js';
 import type { FeatureSet, SummaryOf } from './feature.js';
 import { Hooks } from './hooks.js';
-import type { LeasePlan } from './plan.js';
+import type { LeaseEnd, LeasePlan } from './plan.js';
 import { rememberRun, type FailedLease, type LeaseSummary } from './summary.js';
 
 /** What one call reports: its events, times, traces, errors and result; and the signal and the clock that end its work. */
@@ -25,14 +25,14 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   pool: PoolCore;
   /** Of the browser that the call has or had, for the traces: the id, and its number within the call, from 1. */
   browser: { attempt: number; sessionId?: string } = { attempt: 0 };
-  /** The last browser that could not be reached. */
-  givenUp: Pick<FailedLease<Session>, 'session' | 'released'> = {};
+  /** The last browser, if it could not be reached. */
+  lastBrowser: Pick<FailedLease<Session>, 'session' | 'released'> = {};
   readonly #run = ++runs.count;
   readonly #abort: LinkedAbort;
   readonly #stages: Record<string, number> = {};
   readonly #errors: Error[] = [];
   readonly #leavePools: readonly (() => void)[];
-  #end: ((reason: unknown) => void) | undefined;
+  #endLease = () => {};
 
   constructor(plan: LeasePlan<Session, Features>) {
     const { settings, features } = plan;
@@ -58,15 +58,16 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     this.hooks = new Hooks(features, this.context);
     const close = (error: PoolClosedError) => {
       this.#abort.abort(error);
-      this.#end?.(this.#abort.signal.reason);
+      this.#endLease();
     };
     this.#leavePools = this.pools.map((one) => one.beginCall(close));
   }
 
-  /** Calls `end` after the abort when one of the pools is closed, or was: nobody else may be left to end the lease. */
-  onPoolClosed(end: (reason: unknown) => void): void {
-    this.#end = end;
-    if (this.#abort.signal.reason instanceof PoolClosedError) end(this.#abort.signal.reason);
+  /** Ends the lease, after the abort, when one of the pools is closed, or was: nobody else may be left to end it. */
+  endWithPool(lease: { end(outcome: LeaseEnd): unknown }): void {
+    const { signal } = this.#abort;
+    this.#endLease = () => void lease.end({ status: 'failed', error: signal.reason });
+    if (signal.reason instanceof PoolClosedError) this.#endLease();
   }
 
   /** How the call connects, for the checks of pools and browsers. */
@@ -76,7 +77,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   }
 
   /** Ends the call: emits its last event, and keeps its summary for `runOf`. */
-  finish<End extends Call<Session>['givenUp']>(
+  finish<End extends Call<Session>['lastBrowser']>(
     end: End,
     failure?: { error?: unknown },
   ): Omit<LeaseSummary<Session>, 'session' | 'released'> & End & SummaryOf<Features> {

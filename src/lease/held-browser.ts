@@ -1,14 +1,16 @@
 import type { OpenConnection } from '../connect/open-browser.js';
 import { inTime } from '../connect/in-time.js';
 import { loadConnect } from '../connect/load-connect.js';
+import type { Granted } from '../pool/grant.js';
 import type { HeldSession } from '../pool/held-sessions.js';
+import type { PoolCore } from '../pool/pool-core.js';
 import { leasesAgain } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { CleanupError } from '../shared/lease-errors.js';
 import { uncleanBrowsers } from '../shared/process-state.js';
 import type { ReleaseError } from '../shared/service-errors.js';
-import type { Acquired } from './acquire.js';
-import type { CallContext, LeaseContext } from './context.js';
+import type { Call } from './call.js';
+import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
 import type { ReleaseOption } from './options.js';
 import type { Handover } from './plan.js';
@@ -16,6 +18,12 @@ import type { LeaseOutcome, Released, ReleaseChoice } from './summary.js';
 
 /** Time for closing the contexts of a lease and for cleaning the browser, in ms. */
 const CLEANUP_TIMEOUT = 5000;
+
+/** A browser, its pool, and the function that ends its place among the leases of this process. */
+export interface Acquired<Session extends object> extends Granted<Session> {
+  readonly pool: PoolCore<Session>;
+  readonly leave: () => void;
+}
 
 /** A leased browser, until its release: what is left in it, and whether another lease may use it. */
 export class HeldBrowser<Session extends object> {
@@ -34,16 +42,25 @@ export class HeldBrowser<Session extends object> {
   readonly #release: ReleaseOption<Session>;
   readonly #givenUp = new LinkedAbort();
 
-  constructor(
-    call: CallContext,
+  /** Begins to hold a browser for a call. */
+  static hold<Session extends object>(
+    call: Call<Session>,
     acquired: Acquired<Session>,
-    how: { readonly release: ReleaseOption<Session>; readonly isOwnContextUsed: boolean },
-  ) {
+  ): HeldBrowser<Session> {
+    const browser = new HeldBrowser(call, acquired);
+    call.browser.sessionId = acquired.grant.id;
+    call.hooks.leased(browser.context);
+    return browser;
+  }
+
+  private constructor({ context: call, plan }: Call<Session>, acquired: Acquired<Session>) {
     const { grant, ticket, servedAt, pool } = acquired;
+    const { settings, isOwnContextUsed = settings.context === 'default' } = plan;
+    const { release } = settings;
     this.#acquired = acquired;
-    this.#release = how.release;
-    this.#isOwnContextGiven = how.isOwnContextUsed;
-    this.#held = pool.held.hold(grant.id, ticket, { onCrash: call.settings.releaseOnCrash });
+    this.#release = release;
+    this.#isOwnContextGiven = isOwnContextUsed;
+    this.#held = pool.held.hold(grant.id, ticket, { onCrash: settings.releaseOnCrash });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
     this.context = {
       ...call,
@@ -56,7 +73,7 @@ export class HeldBrowser<Session extends object> {
       onOwnContextUsed: () => void (this.#hasTouchedOwnContext = true),
       replaceOwnContext: () => {
         // Otherwise the caller wants the browser as it is, or its logins.
-        const isCleaned = how.release === 'auto' || typeof how.release === 'function';
+        const isCleaned = release === 'auto' || typeof release === 'function';
         if (!isCleaned || grant.hasProfile === true) return false;
         this.#isOwnContextGiven = false;
         return true;
@@ -94,9 +111,10 @@ export class HeldBrowser<Session extends object> {
     uncleanBrowsers.delete(this.#address);
   }
 
-  /** Ends what runs beside the connect. */
-  giveUp(): void {
+  /** Ends what runs beside the connect, and releases the browser, to which no lease is connected. Never rejects. */
+  giveUp(choice: ReleaseChoice, isDetached = false): Promise<Released> {
     this.#givenUp.abort(new Error('The browser was given up.'));
+    return this.release(this.endsWith === 'nothing' ? 'leave' : choice, isDetached);
   }
 
   /** Closes what the lease opened, and cleans the browser if it may be reused. Resolves to true if it can be. Never rejects. */

@@ -19,13 +19,15 @@ import {
 import type { LeaseContext } from './context.js';
 import type { LeaseStep } from './events.js';
 import type { Hooks } from './hooks.js';
-import type { ConnectedPlan } from './plan.js';
+import type { LeasePlan } from './plan.js';
 
 /** The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time. */
 const EXPIRY_WARNING = 10_000;
 
-/** How a lease connects. */
-type LinkPlan<Handles> = Pick<ConnectedPlan<Handles, never, never>, 'connector' | 'addedNames'>;
+interface LinkedCall {
+  readonly plan: Pick<LeasePlan, 'addedNames'>;
+  readonly hooks: Pick<Hooks<never>, 'connect'>;
+}
 
 /** Pauses between two attempts to connect again. */
 const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: true };
@@ -60,9 +62,10 @@ export class Link<Handles> {
 
   static async open<Handles>(
     lease: LeaseContext,
-    { connector, addedNames = ['session', 'signal'] }: LinkPlan<Handles>,
-    hooks: Pick<Hooks<never>, 'connect'>,
+    connector: Connector<Handles>,
+    { plan, hooks }: LinkedCall,
   ): Promise<Link<Handles>> {
+    const { addedNames = ['session', 'signal'] } = plan;
     const connect = connectionsOf(lease, connector, () => hooks.connect(lease));
     const connection = await connect(lease.signal);
     const taken = addedNames.find((name) => Object.hasOwn(connection.handles as object, name));

@@ -1,7 +1,15 @@
+import pRetry from 'p-retry';
 import { verifyGrant, verifyPool } from '../connect/verify-connection.js';
+import { unreachable } from '../net/reachability.js';
 import { refusesUpgrade } from '../net/status.js';
+import { requestGrant, type Granted, type WantedLease } from '../pool/grant.js';
+import type { Turn } from '../pool/pacer.js';
+import type { PoolCore } from '../pool/pool-core.js';
+import { LinkedAbort } from '../shared/abort.js';
+import { clock, startTimer } from '../shared/clock.js';
 import { ConnectError } from '../shared/lease-errors.js';
-import { Acquisition, joinLease, type Acquired } from './acquire.js';
+import { PoolConnectionError } from '../shared/service-errors.js';
+import { AcquireAttempts, retryAfterOf } from './acquire-attempts.js';
 import { Call } from './call.js';
 import type { CallContext } from './context.js';
 import type { LeaseStep } from './events.js';
@@ -9,7 +17,8 @@ import type { FeatureSet } from './feature.js';
 import { HeldBrowser } from './held-browser.js';
 import { ConnectedLease, Lease } from './lease.js';
 import { Link, prepareConnect } from './link.js';
-import type { ConnectedPlan, Handover, LeasePlan } from './plan.js';
+import { requestedBy } from './options.js';
+import type { ConnectedPlan, LeasePlan } from './plan.js';
 
 /**
  * Acquires a browser and connects to it. A browser that can't be reached is released for destruction, and another one is
@@ -21,129 +30,59 @@ import type { ConnectedPlan, Handover, LeasePlan } from './plan.js';
  *     └───────────┘ the browser can't be reached
  * ```
  *
- * What a lease does besides is the work of its features.
+ * Without a connector, another program connects. What a lease does besides is the work of its features.
  */
-export async function openLease<Handles, Session extends object, Features extends FeatureSet>(
+export function openLease<Handles, Session extends object, Features extends FeatureSet>(
   plan: ConnectedPlan<Handles, Session, Features>,
-): Promise<ConnectedLease<Handles, Session, Features>> {
-  const call = new Call(plan);
-  const open = async (browser: HeldBrowser<Session>) =>
-    new ConnectedLease(call, browser, await Link.open(browser.context, plan, call.hooks));
-  return opened(call, await acquire(call, open));
-}
-
-/** Acquires a browser without connecting to it, for another program. After a failure nothing stays leased. */
-export async function openSession<Session extends object, Features extends FeatureSet>(
+): Promise<ConnectedLease<Handles, Session, Features>>;
+export function openLease<Session extends object, Features extends FeatureSet>(
+  plan: LeasePlan<Session, Features>,
+): Promise<Lease<Session, Features>>;
+export async function openLease<Session extends object, Features extends FeatureSet>(
   plan: LeasePlan<Session, Features>,
 ): Promise<Lease<Session, Features>> {
   const call = new Call(plan);
-  return opened(call, await acquire(call, async (browser) => new Lease(call, browser)));
-}
-
-/** Continues a lease of another process. After a failure, that lease is unchanged. */
-export async function attachLease<Handles, Session extends object, Features extends FeatureSet>(
-  plan: ConnectedPlan<Handles, Session, Features>,
-  { features: saved, ...handover }: Handover<Session>,
-): Promise<ConnectedLease<Handles, Session, Features>> {
-  const call = new Call(plan);
-  let browser: HeldBrowser<Session> | undefined;
-  try {
-    call.hooks.restore(saved);
-    await call.hooks.prepare();
-    browser = hold(call, joinLease(call.pools[0], handover));
-    // The lease before it may have used the browser's own context.
-    browser.context.onOwnContextUsed();
-    verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
-    const lease = new ConnectedLease(call, browser, await Link.open(browser.context, plan, call.hooks));
-    endWithPool(call, lease);
-    return lease;
-  } catch (error) {
-    browser?.giveUp();
-    if (browser) await new Lease(call, browser).end({ status: 'failed', error, isDetached: true });
-    else call.finish({}, { error });
-    throw error;
-  }
-}
-
-/** Acquires a browser, and opens the lease with it. */
-async function acquire<Session extends object, Opened>(
-  call: Call<Session>,
-  open: (browser: HeldBrowser<Session>) => Promise<Opened>,
-): Promise<Opened> {
-  const { pools, hooks, plan, how } = call;
-  const { settings, signal, abort } = call.context;
+  const { pools, hooks, how } = call;
+  const { settings, signal, abort, time, emit }: CallContext<LeaseStep<Session>> = call.context;
   let acquisition: Acquisition<Session> | undefined;
+  let lease: Lease<Session, Features> | undefined;
   try {
     signal.throwIfAborted();
     for (const { idOrName, service } of pools) verifyPool(idOrName, service, how);
     await hooks.prepare();
-    // Another program, or a new connection, uses the session after its first connection.
-    acquisition = new Acquisition(call, { keepAlive: !plan.connector || settings.reconnect !== false });
+    acquisition = new Acquisition(call);
     if (plan.connector) prepareConnect(pools[0], plan.connector).catch(abort);
-    return await reachOne(call, acquisition, open);
+    const acquire = () => acquisition!.acquire();
+    // One browser after another, until one can be reached.
+    for (let [attempt, failures] = [1, 0]; !lease; attempt++) {
+      call.browser = { attempt };
+      const browser = await time('acquire', acquire);
+      const { session, sessionId, grant } = browser.context;
+      emit({ type: 'acquired', session, sessionId, attempt });
+      let isUntouched = true;
+      try {
+        verifyGrant(call.pool.idOrName, grant, how);
+        isUntouched = false;
+        lease = await connect(call, browser);
+        acquisition.served();
+      } catch (error) {
+        const released = await browser.giveUp(isUntouched ? 'reuse' : 'destroy');
+        call.lastBrowser = { session, released };
+        if (!(error instanceof ConnectError)) throw error;
+        // Where the connection is the lease, none was leased.
+        if (browser.endsWith !== 'request' && isRefusal(error)) await acquisition.refuse(error);
+        else if (++failures >= settings.connectAttempts) throw error;
+      }
+    }
   } catch (error) {
-    call.finish(call.givenUp, { error });
+    call.finish(call.lastBrowser, { error });
     throw error;
   } finally {
     acquisition?.dispose();
   }
-}
-
-/** Leases one browser after another, until one can be reached. */
-async function reachOne<Session extends object, Opened>(
-  call: Call<Session>,
-  acquisition: Acquisition<Session>,
-  open: (browser: HeldBrowser<Session>) => Promise<Opened>,
-): Promise<Opened> {
-  const { emit, time, settings }: CallContext<LeaseStep<Session>> = call.context;
-  for (let [attempt, failures] = [1, 0]; ; attempt++) {
-    call.browser = { attempt };
-    const browser = await time('acquire', async () => hold(call, await acquisition.acquire()));
-    const { session, sessionId } = browser.context;
-    emit({ type: 'acquired', session, sessionId, attempt });
-    let isUntouched = true;
-    try {
-      verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
-      isUntouched = false;
-      await browser.cleanFirst();
-      const opened = await open(browser);
-      browser.wasReached = true;
-      acquisition.served();
-      return opened;
-    } catch (error) {
-      browser.giveUp();
-      const { endsWith } = browser;
-      const choice = isUntouched ? 'reuse' : 'destroy';
-      const released = await browser.release(endsWith === 'nothing' ? 'leave' : choice);
-      call.givenUp = { session, released };
-      if (!(error instanceof ConnectError)) throw error;
-      // Where the connection is the lease, none was leased.
-      if (endsWith !== 'request' && isRefusal(error)) acquisition.refuse(error);
-      else if (++failures >= settings.connectAttempts) throw error;
-    }
-  }
-}
-
-function hold<Session extends object>(
-  call: Call<Session>,
-  acquired: Acquired<Session>,
-): HeldBrowser<Session> {
-  const { settings, isOwnContextUsed = settings.context === 'default' } = call.plan;
-  const how = { release: settings.release, isOwnContextUsed };
-  const browser = new HeldBrowser(call.context, acquired, how);
-  call.browser.sessionId = acquired.grant.id;
-  call.hooks.leased(browser.context);
-  return browser;
-}
-
-/** The features begin their part before the callback. */
-async function opened<Opened extends Lease<Session>, Session extends object>(
-  call: Call<Session>,
-  lease: Opened,
-): Promise<Opened> {
-  endWithPool(call, lease);
+  call.endWithPool(lease);
   try {
-    await call.hooks.opened(lease.context, lease.part);
+    await hooks.opened(lease.context, lease.part);
     return lease;
   } catch (error) {
     await lease.end({ status: 'failed', error });
@@ -151,11 +90,189 @@ async function opened<Opened extends Lease<Session>, Session extends object>(
   }
 }
 
-function endWithPool<Session extends object>(call: Call<Session>, lease: Lease<Session>): void {
-  call.onPoolClosed((error) => void lease.end({ status: 'failed', error }));
+async function connect<Session extends object, Features extends FeatureSet>(
+  call: Call<Session, Features>,
+  browser: HeldBrowser<Session>,
+): Promise<Lease<Session, Features>> {
+  const { connector } = call.plan;
+  await browser.cleanFirst();
+  const link = connector && (await Link.open(browser.context, connector, call));
+  browser.wasReached = true;
+  return link ? new ConnectedLease(call, browser, link) : new Lease(call, browser);
 }
 
 /** No browser is available now, or the service can't be reached. */
 function isRefusal({ status, unreachedBy }: ConnectError): boolean {
   return unreachedBy !== undefined || refusesUpgrade(status ?? 0);
+}
+
+/** If the service decides how long a request waits, an answer within this number of ms counts as early. */
+const EARLY = 1000;
+
+/** The acquire requests of one call, under its deadline. The holder must call `dispose`. */
+class Acquisition<Session extends object> {
+  readonly #call: Call<Session>;
+  readonly #context: CallContext<LeaseStep>;
+  /** What each request asks for, without the time to wait. */
+  readonly #wanted: Omit<WantedLease, 'wait'>;
+  readonly #deadline: LinkedAbort;
+  /** At the present pool; the first one comes first. What another pool has shown does not count. */
+  #attempts: AcquireAttempts;
+  /** For a service that may be full. */
+  #turn: Turn;
+  /** A request has been sent, and its response has not been read. */
+  #isOpen = false;
+
+  constructor(call: Call<Session>) {
+    const { connector } = call.plan;
+    const { signal, settings } = call.context;
+    // Another program, or a new connection, uses the session after its first connection.
+    const keepAlive = !connector || settings.reconnect !== false;
+    this.#call = call;
+    this.#context = call.context;
+    this.#wanted = { ...requestedBy(settings), keepAlive, ...call.hooks.request() };
+    this.#deadline = new LinkedAbort(signal, settings.acquireTimeout);
+    this.#attempts = new AcquireAttempts(call, this.#deadline);
+    this.#turn = call.pools[0].queue.pacer.turn();
+  }
+
+  /**
+   * Sends acquire requests until a pool leases a browser. If no request to a pool can succeed, the next pool is asked. If a service
+   * leases a browser after this function has thrown, its pool releases it.
+   */
+  async acquire(index = 0): Promise<HeldBrowser<Session>> {
+    const { pools } = this.#call;
+    const pool = pools[index]!;
+    const { limit, queue } = pool;
+    const { signal } = this.#deadline;
+    this.#use(pool);
+    const attempts = this.#attempts;
+    // Also ends the wait of a caller in the queue, which sends no request.
+    let patience: NodeJS.Timeout | undefined;
+    const watch = () => {
+      const left = attempts.timeToReach;
+      if (left > 0) patience = startTimer(left, watch);
+      else if (patience) this.#deadline.abort(new Error('The service was never reached.'));
+    };
+    let place: Awaited<ReturnType<typeof queue.enter>> | undefined;
+    try {
+      watch();
+      if (queue.isFull(limit)) this.#context.emit({ type: 'queued', ahead: queue.length });
+      place = await queue.enter(limit, signal);
+      // Without the signal: p-retry would reject even if the request has just leased a browser.
+      const granted = await pRetry(() => this.#request(pool), {
+        // `attempts` counts: an answer after the requested wait is no retry.
+        retries: Number.POSITIVE_INFINITY,
+        shouldRetry: ({ error }) => attempts.mayRepeat(error),
+        // Makes the pause, which depends on the answer and on other callers.
+        onFailedAttempt: ({ error }) => attempts.pauseAfter(error),
+        minTimeout: 0,
+      });
+      return HeldBrowser.hold(this.#call, { ...granted, pool, leave: place.leave });
+    } catch (error) {
+      place?.leave();
+      // Its response is still to come, and may lease a browser.
+      if (this.#isOpen) this.#call.counts.unknownAcquires++;
+      // Another pool could lease a second browser.
+      const isLast = attempts.mayHaveLeased || index === pools.length - 1 || signal.aborted;
+      if (isLast) throw attempts.explain(error);
+    } finally {
+      clock.clearTimeout(patience);
+      place?.leaveQueue();
+    }
+    return this.acquire(index + 1);
+  }
+
+  /**
+   * Notes a refused connection to a service where the connection itself is the lease. The next request follows in turn.
+   *
+   * @throws The error of the call, if it may not connect again.
+   */
+  async refuse(refusal: ConnectError): Promise<void> {
+    const { host } = this.#call.pool.client;
+    const { unreachedBy: cause } = refusal;
+    if (cause === undefined) host.reachability.connected();
+    else host.reachability.failed(cause);
+    const error = cause === undefined ? refusal : unreachable(host.url, cause, this.#attempts.facts);
+    const isPermanent = error instanceof PoolConnectionError && error.isPermanent;
+    const kind = isPermanent ? 'refused' : 'unavailable';
+    this.#attempts.add({ kind, error, isOutage: false }, { isPaced: true });
+    await this.#attempts.pauseAfter(error);
+    if (!this.#attempts.mayRepeat(error)) throw this.#attempts.explain(error);
+    this.#turn.refused();
+  }
+
+  /** The call is connected to the browser. */
+  served(): void {
+    this.#turn.served();
+    // Also where no request is sent: from now on, the service is waited for.
+    this.#call.pool.client.host.reachability.connected();
+  }
+
+  dispose(): void {
+    this.#turn.end();
+    this.#deadline.dispose();
+  }
+
+  #use(pool: PoolCore<Session>): void {
+    if (pool === this.#call.pool) return;
+    this.#call.pool = pool;
+    this.#turn.end();
+    this.#turn = pool.queue.pacer.turn();
+    this.#attempts = new AcquireAttempts(this.#call, this.#deadline);
+    this.#isOpen = false;
+  }
+
+  /**
+   * Sends one request, in turn with other callers of a service that is full or has an outage.
+   *
+   * @throws The error of a request that leased no browser.
+   */
+  async #request(pool: PoolCore<Session>): Promise<Granted<Session>> {
+    const { settings, emit } = this.#context;
+    const { retry, pollTimeout, releaseOnCrash: onCrash } = settings;
+    const { service, client } = pool;
+    const { signal } = this.#deadline;
+    await this.#turn.begin(retry, signal);
+    signal.throwIfAborted();
+    const passage = await client.host.breaker.enter(retry, signal);
+    this.#call.counts.acquireAttempts++;
+    const { progress } = this.#attempts;
+    const { timeLeft } = this.#deadline;
+    const wait = service.waits === 'asked' ? secondsToWait(pollTimeout, timeLeft) : undefined;
+    const sentAt = clock.now();
+    emit({ type: 'acquiring', ...progress, timeLeft: Math.floor(timeLeft) });
+    const wanted = { ...this.#wanted, wait };
+    const onSend = () => (this.#isOpen = true);
+    const outcome = await requestGrant({ pool, wanted, signal, emit, onCrash, onSend }).catch(
+      (error: unknown) => {
+        passage.end();
+        throw error;
+      },
+    );
+    this.#isOpen = false;
+    // Clocks and rounding differ: half of the requested time counts as waited.
+    const hasWaited = clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
+    if (outcome.kind === 'granted') {
+      passage.works();
+      this.#attempts.leased();
+      // Where the connection is the lease, the service has not leased a browser yet.
+      if (outcome.granted.ticket) this.#turn.served();
+      return outcome.granted;
+    }
+    const isOutage = 'error' in outcome && outcome.isOutage && !hasWaited;
+    // A service that refuses at once has no browser.
+    const isFull = outcome.kind === 'unavailable' && !outcome.isOutage && service.waits === 'never';
+    const retryAfter = 'error' in outcome ? retryAfterOf(outcome.error) : undefined;
+    if (isOutage) passage.fails(retryAfter);
+    else passage.works();
+    if (isFull) this.#turn.refused(retryAfter);
+    throw this.#attempts.add(outcome, { hasWaited, isPaced: isOutage || isFull });
+  }
+}
+
+/** Whole seconds, and never past the deadline. */
+function secondsToWait(pollTimeout: number | false, timeLeft: number): number | undefined {
+  if (pollTimeout === false) return undefined;
+  return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000)));
 }

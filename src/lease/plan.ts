@@ -14,6 +14,8 @@ export interface LeasePlan<Session extends object = object, Features extends Fea
   readonly connector?: Connector;
   /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
   readonly isOwnContextUsed?: boolean | undefined;
+  /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
+  readonly addedNames?: readonly string[];
 }
 
 /** What a call asks that uses the browser itself. */
@@ -23,8 +25,6 @@ export interface ConnectedPlan<
   Features extends FeatureSet,
 > extends LeasePlan<Session, Features> {
   readonly connector: Connector<Handles>;
-  /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
-  readonly addedNames?: readonly string[];
 }
 
 export interface LeaseEnd {

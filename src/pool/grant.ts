@@ -5,7 +5,7 @@ import { hideValuesIn } from '../shared/redact.js';
 import { endTasks } from '../shared/process-state.js';
 import { pathSegmentFault } from '../shared/urls.js';
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
-import type { BrowserService, Grant, LeaseRequest, ServiceAddress } from '../services/browser-service.js';
+import type { Grant, LeaseRequest, ServiceAddress } from '../services/browser-service.js';
 import { headersFault } from '../services/check-service.js';
 import {
   ACQUIRE_GRACE,
@@ -107,11 +107,12 @@ export async function requestGrant<Session extends object>({
   });
 }
 
+/** Reads the response to an acquire request. After a lost one, searches for the browser. */
 async function readOutcome<Session extends object>(
   sent: Promise<HttpResponse>,
   request: GrantRequest<Session>,
 ): Promise<AcquireOutcome<Session>> {
-  const { pool, signal } = request;
+  const { signal } = request;
   const sentAt = clock.now();
   let response: HttpResponse | undefined;
   try {
@@ -119,7 +120,7 @@ async function readOutcome<Session extends object>(
     return response.status === 204 ? { kind: 'none' } : readGrant(response, request);
   } catch (error) {
     if (error === signal?.reason) throw error;
-    const outcome = outcomeOf(error as Error, pool.service, response);
+    const outcome = outcomeOf(error as Error, request, response);
     if (outcome.kind !== 'unknown') return outcome;
     const isReleased = await releaseLost(request, sentAt);
     if (isReleased) return { ...outcome, kind: 'unavailable' };
@@ -133,19 +134,17 @@ function reportUnknown(request: GrantRequest, error: Error): void {
 }
 
 /** The connection itself will be the lease. */
-async function leaseByConnection<Session extends object>({
-  pool,
-  lease,
-  signal,
-}: GrantRequest<Session>): Promise<AcquireOutcome<Session>> {
-  const { client, service } = pool;
+async function leaseByConnection<Session extends object>(
+  request: GrantRequest<Session>,
+): Promise<AcquireOutcome<Session>> {
+  const { pool, lease, signal } = request;
   try {
-    await client.prepareToken({ facts: { pool: pool.idOrName }, signal });
+    await pool.client.prepareToken({ facts: { pool: pool.idOrName }, signal });
   } catch (error) {
     if (error === signal?.reason) throw error;
-    return outcomeOf(error as Error, service, undefined);
+    return outcomeOf(error as Error, request, undefined);
   }
-  const grant = sealGrant(service.grant(undefined, lease, addressOf(pool)));
+  const grant = sealGrant(pool.service.grant(undefined, lease, addressOf(pool)));
   return {
     kind: 'granted',
     granted: { grant, lease, ticket: undefined, isMarkShown: false, servedAt: undefined },
@@ -197,13 +196,15 @@ function addressOf({ client }: PoolCore): ServiceAddress {
 /** The meaning of a failed request. */
 function outcomeOf(
   error: Error,
-  service: BrowserService,
+  { pool: { service }, lease }: GrantRequest,
   response: HttpResponse | undefined,
 ): Extract<AcquireOutcome<never>, { error: Error }> {
   if (error instanceof PoolServiceError) {
     const meaning = meaningOf(error.status);
     const own = service.meaning?.(error.status, jsonOf(response!.body));
-    const kind = own ?? meaningWith(shouldRetry(response!.headers), meaning.acquire);
+    const usual = own ?? meaningWith(shouldRetry(response!.headers), meaning.acquire);
+    const isNameTaken = lease.name !== undefined && usual === 'unavailable' && isNameConflict(error);
+    const kind = isNameTaken ? 'refused' : usual;
     // A service that never waits refuses with 429 what others answer after a wait.
     const isBusy = service.waits === 'never' && error.status === 429;
     return { kind, error, isOutage: meaning.isOutage && kind !== 'refused' && !isBusy };
@@ -215,6 +216,16 @@ function outcomeOf(
   }
   const kind = error instanceof PoolResponseError ? 'unknown' : 'refused';
   return { kind, error, isOutage: false };
+}
+
+/** Codes of a 409 that mean "no browser is available" also for a lease with a name. */
+const NONE_AVAILABLE = /available|capacity|exhaust|timeout|timed_out|empty|busy/i;
+
+/** Without a name, a 409 means that no browser is available; with a name, it usually means that the name is taken. */
+function isNameConflict({ status, code, details, inner_error }: PoolServiceError): boolean {
+  if (status !== 409) return false;
+  const codes = [code, inner_error?.code, ...(details ?? []).map((detail) => detail.code)];
+  return !codes.some((code) => code !== undefined && NONE_AVAILABLE.test(code) && !/name/i.test(code));
 }
 
 /** An unknown outcome stays unknown: a request that is repeated could lease a second browser. */

@@ -4,7 +4,8 @@ import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import type { Connector } from '../../src/connect/connector.js';
 import { type BrowserPool, CallbackTimeoutError, type RunOptions, runOf } from '../../src/index.js';
 import type { FeatureSet, LeaseFeature } from '../../src/lease/feature.js';
-import { attachLease, openLease } from '../../src/lease/open-lease.js';
+import { attachLease } from '../../src/lease/attach-lease.js';
+import { openLease } from '../../src/lease/open-lease.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { type PlayedHandles, PlayedLease } from '../support/played-lease.js';
 

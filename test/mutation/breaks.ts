@@ -113,13 +113,13 @@ const BREAKS: readonly Break[] = [
   ),
   broken(
     'acquireTimeout ends a call',
-    'lease/acquire.ts',
-    ['new LinkedAbort(signal, settings.acquireTimeout)', 'new LinkedAbort(plan.call.signal)'],
+    'lease/open-lease.ts',
+    ['new LinkedAbort(signal, settings.acquireTimeout)', 'new LinkedAbort(signal)'],
     'lease/acquire.test',
   ),
   broken(
     'a request does not wait longer than the deadline',
-    'lease/acquire.ts',
+    'lease/open-lease.ts',
     [
       'Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000))',
       'Math.ceil(pollTimeout / 1000 + 0 * timeLeft)',
@@ -128,14 +128,14 @@ const BREAKS: readonly Break[] = [
   ),
   broken(
     'Retry-After is honoured',
-    'lease/acquire.ts',
+    'lease/acquire-attempts.ts',
     ['const pause = retryAfter ?? backoff(', 'const pause = backoff('],
     'lease/acquire-waits',
   ),
   broken(
     'an acquire request of unknown outcome is repeated once',
-    'lease/acquire.ts',
-    ['return this.#counts.unknownAcquires <= 1;', 'return true;'],
+    'lease/acquire-attempts.ts',
+    ['return this.#call.counts.unknownAcquires <= 1;', 'return true;'],
     'lease/acquire.test',
   ),
   broken(
@@ -248,7 +248,7 @@ const BREAKS: readonly Break[] = [
   broken(
     'connectAttempts limits the browsers of a call',
     'lease/open-lease.ts',
-    ['++failures >= settings.connectAttempts', '++failures > call.settings.connectAttempts'],
+    ['++failures >= settings.connectAttempts', '++failures > settings.connectAttempts'],
     'lease/open-lease',
   ),
   broken(

@@ -1,0 +1,54 @@
+import { verifyGrant } from '../connect/verify-connection.js';
+import type { PoolCore } from '../pool/pool-core.js';
+import { ConnectError } from '../shared/lease-errors.js';
+import { Call } from './call.js';
+import type { FeatureSet } from './feature.js';
+import { HeldBrowser, type Acquired } from './held-browser.js';
+import { ConnectedLease } from './lease.js';
+import { Link } from './link.js';
+import type { ConnectedPlan, Handover } from './plan.js';
+
+/** Continues a lease of another process. After a failure, that lease is unchanged. */
+export async function attachLease<Handles, Session extends object, Features extends FeatureSet>(
+  plan: ConnectedPlan<Handles, Session, Features>,
+  { features: saved, ...handover }: Handover<Session>,
+): Promise<ConnectedLease<Handles, Session, Features>> {
+  const call = new Call(plan);
+  let browser: HeldBrowser<Session> | undefined;
+  try {
+    call.hooks.restore(saved);
+    await call.hooks.prepare();
+    browser = HeldBrowser.hold(call, joinLease(call.pools[0], handover));
+    // The lease before it may have used the browser's own context.
+    browser.context.onOwnContextUsed();
+    verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
+    const lease = new ConnectedLease(call, browser, await Link.open(browser.context, plan.connector, call));
+    call.endWithPool(lease);
+    return lease;
+  } catch (error) {
+    const left = browser && {
+      session: browser.context.session,
+      released: await browser.giveUp('leave', true),
+    };
+    call.finish(left ?? {}, { error });
+    throw error;
+  }
+}
+
+/**
+ * The browser of a lease that another process began.
+ *
+ * @throws ConnectError if another lease of this process uses the browser.
+ */
+function joinLease<Session extends object>(
+  pool: PoolCore<Session>,
+  handover: Omit<Handover<Session>, 'features'>,
+): Acquired<Session> {
+  const { id: sessionId } = handover.grant;
+  // Built here: the token must not be sent where a record from outside wants it.
+  const ticket = pool.ticketOf(sessionId, handover.lease, handover.isMarkShown);
+  const leave = pool.queue.join(sessionId, { limit: pool.limit, isAlone: !ticket });
+  if (leave) return { ...handover, pool, ticket, servedAt: undefined, leave };
+  const message = 'Another lease of this process uses the browser: release that lease first.';
+  throw new ConnectError(message, { sessionId });
+}
