@@ -26,11 +26,9 @@ export async function attachLease<Handles, Session extends object, Features exte
     call.endWithPool(lease);
     return lease;
   } catch (error) {
-    const left = browser && {
-      session: browser.context.session,
-      released: await browser.giveUp('leave', true),
-    };
-    call.finish(left ?? {}, { error });
+    if (browser)
+      call.lastBrowser = { session: browser.context.session, released: await browser.giveUp(true) };
+    call.finish(call.lastBrowser, { error });
     throw error;
   }
 }

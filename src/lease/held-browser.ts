@@ -32,6 +32,8 @@ export class HeldBrowser<Session extends object> {
   readonly releasing: Promise<void>;
   /** The lease was connected. */
   wasReached = false;
+  /** Nobody has tried to use the browser. */
+  #isUntouched = true;
   #onReleasing = () => {};
   /** The callback receives the browser's own context. */
   #isOwnContextGiven: boolean;
@@ -102,6 +104,7 @@ export class HeldBrowser<Session extends object> {
 
   /** Removes what an earlier lease of this process left in a browser that nothing could destroy. */
   async cleanFirst(): Promise<void> {
+    this.#isUntouched = false;
     const how = this.endsWith === 'nothing' ? uncleanBrowsers.get(this.#address) : undefined;
     if (!how) return;
     const { settings, signal, grant, time } = this.#lease;
@@ -112,9 +115,10 @@ export class HeldBrowser<Session extends object> {
   }
 
   /** Ends what runs beside the connect, and releases the browser, to which no lease is connected. Never rejects. */
-  giveUp(choice: ReleaseChoice, isDetached = false): Promise<Released> {
+  giveUp(isDetached = false): Promise<Released> {
     this.#givenUp.abort(new Error('The browser was given up.'));
-    return this.release(this.endsWith === 'nothing' ? 'leave' : choice, isDetached);
+    if (isDetached || this.endsWith === 'nothing') return this.release('leave', isDetached);
+    return this.release(this.#isUntouched ? 'reuse' : 'destroy');
   }
 
   /** Closes what the lease opened, and cleans the browser if it may be reused. Resolves to true if it can be. Never rejects. */

@@ -43,7 +43,7 @@ export async function openLease<Session extends object, Features extends Feature
 ): Promise<Lease<Session, Features>> {
   const call = new Call(plan);
   const { pools, hooks, how } = call;
-  const { settings, signal, abort, time, emit }: CallContext<LeaseStep<Session>> = call.context;
+  const { signal, abort, time, emit }: CallContext<LeaseStep<Session>> = call.context;
   let acquisition: Acquisition<Session> | undefined;
   let lease: Lease<Session, Features> | undefined;
   try {
@@ -52,28 +52,15 @@ export async function openLease<Session extends object, Features extends Feature
     await hooks.prepare();
     acquisition = new Acquisition(call);
     if (plan.connector) prepareConnect(pools[0], plan.connector).catch(abort);
-    const acquire = () => acquisition!.acquire();
     // One browser after another, until one can be reached.
-    for (let [attempt, failures] = [1, 0]; !lease; attempt++) {
+    for (let attempt = 1; !lease; attempt++) {
       call.browser = { attempt };
-      const browser = await time('acquire', acquire);
-      const { session, sessionId, grant } = browser.context;
+      const browser = await time('acquire', () => acquisition!.acquire());
+      const { session, sessionId } = browser.context;
       emit({ type: 'acquired', session, sessionId, attempt });
-      let isUntouched = true;
-      try {
-        verifyGrant(call.pool.idOrName, grant, how);
-        isUntouched = false;
-        lease = await connect(call, browser);
-        acquisition.served();
-      } catch (error) {
-        const released = await browser.giveUp(isUntouched ? 'reuse' : 'destroy');
-        call.lastBrowser = { session, released };
-        if (!(error instanceof ConnectError)) throw error;
-        // Where the connection is the lease, none was leased.
-        if (browser.endsWith !== 'request' && isRefusal(error)) await acquisition.refuse(error);
-        else if (++failures >= settings.connectAttempts) throw error;
-      }
+      lease = await connect(call, browser).catch((error) => acquisition!.giveUp(browser, error));
     }
+    acquisition.served();
   } catch (error) {
     call.finish(call.lastBrowser, { error });
     throw error;
@@ -90,11 +77,13 @@ export async function openLease<Session extends object, Features extends Feature
   }
 }
 
+/** Connects to a leased browser, unless another program does. */
 async function connect<Session extends object, Features extends FeatureSet>(
   call: Call<Session, Features>,
   browser: HeldBrowser<Session>,
 ): Promise<Lease<Session, Features>> {
   const { connector } = call.plan;
+  verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
   await browser.cleanFirst();
   const link = connector && (await Link.open(browser.context, connector, call));
   browser.wasReached = true;
@@ -122,6 +111,8 @@ class Acquisition<Session extends object> {
   #turn: Turn;
   /** A request has been sent, and its response has not been read. */
   #isOpen = false;
+  /** Leased browsers that could not be reached. */
+  #unreached = 0;
 
   constructor(call: Call<Session>) {
     const { connector } = call.plan;
@@ -184,11 +175,21 @@ class Acquisition<Session extends object> {
   }
 
   /**
-   * Notes a refused connection to a service where the connection itself is the lease. The next request follows in turn.
+   * Releases a browser that can't be reached.
    *
-   * @throws The error of the call, if it may not connect again.
+   * @throws The error of the call, if no other browser may be leased.
    */
-  async refuse(refusal: ConnectError): Promise<void> {
+  async giveUp(browser: HeldBrowser<Session>, error: unknown): Promise<undefined> {
+    const { session } = browser.context;
+    this.#call.lastBrowser = { session, released: await browser.giveUp() };
+    if (!(error instanceof ConnectError)) throw error;
+    // Where the connection is the lease, none was leased.
+    if (browser.endsWith !== 'request' && isRefusal(error)) await this.#refuse(error);
+    else if (++this.#unreached >= this.#context.settings.connectAttempts) throw error;
+  }
+
+  /** Notes a refused connection to a service where the connection itself is the lease. The next request follows in turn. */
+  async #refuse(refusal: ConnectError): Promise<void> {
     const { host } = this.#call.pool.client;
     const { unreachedBy: cause } = refusal;
     if (cause === undefined) host.reachability.connected();

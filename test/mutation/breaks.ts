@@ -241,14 +241,14 @@ const BREAKS: readonly Break[] = [
   ),
   broken(
     'a browser that cannot be reached is destroyed',
-    'lease/open-lease.ts',
+    'lease/held-browser.ts',
     ["isUntouched ? 'reuse' : 'destroy'", "isUntouched ? 'destroy' : 'leave'"],
     'lease/open-lease',
   ),
   broken(
     'connectAttempts limits the browsers of a call',
     'lease/open-lease.ts',
-    ['++failures >= settings.connectAttempts', '++failures > settings.connectAttempts'],
+    ['>= this.#context.settings.connectAttempts', '> this.#context.settings.connectAttempts'],
     'lease/open-lease',
   ),
   broken(
