@@ -62,7 +62,7 @@ export class HeldBrowser<Session extends object> {
     this.#acquired = acquired;
     this.#release = release;
     this.#isOwnContextGiven = isOwnContextUsed;
-    this.#held = pool.held.hold(grant.id, ticket, { onCrash: settings.releaseOnCrash });
+    this.#held = pool.held.hold(grant.id, ticket, { onCrash: settings.releaseOnCrash, emit: call.emit });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
     this.context = {
       ...call,
@@ -159,8 +159,13 @@ export class HeldBrowser<Session extends object> {
 
   /** Releases the browser; must be called once. Never rejects: a browser that could not be released is reported. */
   async release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
-    const { sessionId, settings, emit, time, addError } = this.#lease;
-    const { idOrName: pool, queue } = this.context.pool;
+    const {
+      sessionId,
+      settings,
+      time,
+      addError,
+      pool: { queue },
+    } = this.context;
     const { leave } = this.#acquired;
     this.#onReleasing();
     if (choice === 'leave') {
@@ -172,14 +177,10 @@ export class HeldBrowser<Session extends object> {
     }
     const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
     try {
-      const released = await time('release', () => this.#held.release(request));
-      emit({ type: 'released', pool, sessionId, released });
-      return released;
-    } catch (thrown) {
-      const error = thrown as ReleaseError;
-      addError(error);
-      emit({ type: 'release-failed', pool, sessionId, error });
-      return error.released;
+      return await time('release', () => this.#held.release(request));
+    } catch (error) {
+      addError(error as ReleaseError);
+      return (error as ReleaseError).released;
     } finally {
       leave();
       // A connection that was refused has leased nothing.

@@ -4,6 +4,7 @@ import { jsonOf } from '../shared/json.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
 import type { ServiceClient } from './client.js';
+import type { PoolEvent } from './events.js';
 import { ReleaseHelper, type HelpedLease, type HelpRequest } from './release-helper.js';
 import { releaseBrowser, replyOf, type SendRelease } from './release.js';
 import { serviceError } from '../net/response.js';
@@ -17,25 +18,32 @@ interface ReleaseRequest {
   readonly timeout: number;
 }
 
+interface HoldRequest extends Partial<HelpRequest> {
+  /** Reports how the browser was released. */
+  readonly emit?: ((event: PoolEvent) => void) | undefined;
+}
+
 /** A leased browser that this process must release. */
 export class HeldSession {
-  readonly id: string;
-  /** Undefined if the end of the connection releases the browser. */
-  readonly ticket: ReleaseTicket | undefined;
   readonly #pool: HeldSessions;
+  readonly #id: string;
+  /** Undefined if the end of the connection releases the browser. */
+  readonly #ticket: ReleaseTicket | undefined;
   readonly #helped: HelpedLease | undefined;
+  readonly #emit: HoldRequest['emit'];
   #released: Promise<'reused' | 'destroyed'> | undefined;
 
   constructor(
     pool: HeldSessions,
     id: string,
     ticket: ReleaseTicket | undefined,
-    helped: HelpedLease | undefined,
+    { helped, emit }: Pick<HoldRequest, 'emit'> & { readonly helped: HelpedLease | undefined },
   ) {
     this.#pool = pool;
-    this.id = id;
-    this.ticket = ticket;
+    this.#id = id;
+    this.#ticket = ticket;
     this.#helped = helped;
+    this.#emit = emit;
   }
 
   /**
@@ -43,27 +51,29 @@ export class HeldSession {
    *
    * @throws ReleaseError with the id of the session that is, or may be, still leased.
    */
-  release({ reuse, timeout }: ReleaseRequest): Promise<'reused' | 'destroyed'> {
-    const { ticket } = this;
-    if (!ticket) {
-      this.forget();
-      return Promise.resolve(reuse ? 'reused' : 'destroyed');
-    }
-    if (this.#released) return this.#released;
+  release(request: ReleaseRequest): Promise<'reused' | 'destroyed'> {
+    return (this.#released ??= this.#release(request));
+  }
+
+  async #release({ reuse, timeout }: ReleaseRequest): Promise<'reused' | 'destroyed'> {
+    const facts = { pool: this.#pool.idOrName, sessionId: this.#id };
+    const ticket = this.#ticket;
     if (reuse) this.#helped?.markSent();
     const began = clock.now();
-    const facts = { pool: this.#pool.idOrName, sessionId: this.id };
     let cause: unknown;
     const send = this.#pool.sender(facts, (why) => (cause = why));
-    this.#released = releaseBrowser(ticket, { reuses: reuse, timeout, send })
-      .then((result) => {
-        // A service without `owner` leases no session again.
-        if (result === 'released') return reuse && ticket.owner !== undefined ? 'reused' : 'destroyed';
-        if (result === 'gone') return 'destroyed';
-        throw releaseError(result, timeout, { ...facts, elapsed: clock.now() - began, cause });
-      })
-      .finally(() => this.forget());
-    return this.#released;
+    const result = ticket ? await releaseBrowser(ticket, { reuses: reuse, timeout, send }) : 'released';
+    this.forget();
+    if (result === 'failed' || result === 'unknown') {
+      const error = releaseError(result, timeout, { ...facts, elapsed: clock.now() - began, cause });
+      this.#emit?.({ type: 'release-failed', ...facts, error });
+      throw error;
+    }
+    // A service without `owner` leases no session again.
+    const isReused = reuse && result === 'released' && ticket?.owner !== undefined;
+    const released = isReused || (reuse && !ticket) ? 'reused' : 'destroyed';
+    this.#emit?.({ type: 'released', ...facts, released });
+    return released;
   }
 
   /** Removes the session from those that this process must release. */
@@ -130,10 +140,10 @@ export class HeldSessions {
   hold(
     id: string,
     ticket: ReleaseTicket | undefined,
-    { onCrash = false, within }: Partial<HelpRequest> = {},
+    { onCrash = false, within, emit }: HoldRequest = {},
   ): HeldSession {
     const helped = ticket && this.#helper.add(ticket, { onCrash: onCrash || within !== undefined, within });
-    const session = new HeldSession(this, id, ticket, helped);
+    const session = new HeldSession(this, id, ticket, { helped, emit });
     this.#held.add(session);
     if (within !== undefined) this.#kept.add(session);
     this.#begin();

@@ -1,12 +1,10 @@
 import { onAbort } from '../shared/abort.js';
 import { clock, delay, startTimer } from '../shared/clock.js';
-import type { ReleaseError } from '../shared/service-errors.js';
 import type { LeaseRequest } from '../services/browser-service.js';
-import { readJson } from '../net/response.js';
 import type { PoolEvent } from './events.js';
 import type { PoolCore } from './pool-core.js';
-import { releaseFound } from './release.js';
-import { idsIn, type ReleaseTicket } from './tickets.js';
+import { releaseFound, searchOnce, type SearchPlan } from './release.js';
+import type { ReleaseTicket, SearchTicket } from './tickets.js';
 
 /** Time in ms to wait for a response beyond the requested wait, so that no lease is lost by a timeout. */
 export const ACQUIRE_GRACE = 15_000;
@@ -16,8 +14,6 @@ const ASSUMED_WAIT = 5 * 60_000;
 const ORPHAN_TIMEOUT = 30_000;
 /** Milliseconds that the service gets to process a request whose response was lost, before a search. */
 const PROCESSING = 250;
-/** Timeout of a search in ms. */
-const SEARCH_TIMEOUT = 5000;
 
 /** An acquire request, and its caller. */
 export interface GrantRequest<Session extends object = object> {
@@ -43,26 +39,17 @@ export function longestWait({ pool, lease }: GrantRequest): number {
  * the search goes on in the background.
  */
 export async function releaseLost(request: GrantRequest, sentAt: number): Promise<boolean> {
-  const isReleased = await releaseLostNow(request);
-  if (!isReleased) keepSearching(request, sentAt);
-  return isReleased;
-}
-
-async function releaseLostNow(request: GrantRequest): Promise<boolean> {
   const { pool, lease } = request;
   const ticket = pool.searchOf(lease);
   if (!ticket) return false;
+  const send = pool.held.sender({ pool: pool.idOrName });
+  const release = ({ id }: ReleaseTicket) => releaseOrphan(id, pool.ticketOf(id, lease), request);
   await delay(PROCESSING);
-  const facts = { pool: pool.idOrName };
-  try {
-    const json = readJson(await pool.client.send(ticket.search, { facts, timeout: SEARCH_TIMEOUT }), facts);
-    const ids = idsIn(json, ticket);
-    const results = await Promise.all(ids.map((id) => releaseOrphan(id, pool.ticketOf(id, lease), request)));
-    return results.length > 0 && results.every(Boolean);
-  } catch {
-    // The service has no search, or does not answer: the outcome stays unknown.
-    return false;
-  }
+  const { found } = await searchOnce(ticket, send);
+  const results = await Promise.all(found.map(release));
+  const isReleased = results.length > 0 && results.every(Boolean);
+  if (!isReleased) keepSearching(request, ticket, { sentAt, send, release });
+  return isReleased;
 }
 
 /** Pause after the first search, in ms. */
@@ -72,11 +59,14 @@ const SEARCH_INTERVAL = 500;
  * Searches for the browser of a lost response as long as the service can still lease it, in the background: neither the process
  * nor `pool.close()` waits for that time.
  */
-function keepSearching(request: GrantRequest, sentAt: number): void {
-  const { pool, lease, onCrash = false } = request;
-  const ticket = pool.searchOf(lease);
+function keepSearching(
+  request: GrantRequest,
+  ticket: SearchTicket,
+  { sentAt, ...how }: Pick<SearchPlan, 'send' | 'release'> & { readonly sentAt: number },
+): void {
+  const { pool, onCrash = false } = request;
   const timeLeft = () => Math.max(0, longestWait(request) - (clock.now() - sentAt));
-  if (!ticket || timeLeft() === 0) return;
+  if (timeLeft() === 0) return;
   const end = pool.held.searching(ticket, { onCrash, within: timeLeft() });
   if (!end) return;
   const { signal: closing } = pool.closing;
@@ -93,12 +83,7 @@ function keepSearching(request: GrantRequest, sentAt: number): void {
   };
   const search = async () => {
     await pause(SEARCH_INTERVAL);
-    await releaseFound(ticket, {
-      timeLeft,
-      send: pool.held.sender({ pool: pool.idOrName }),
-      release: ({ id }) => releaseOrphan(id, pool.ticketOf(id, lease), request),
-      pause,
-    });
+    await releaseFound(ticket, { ...how, timeLeft, pause });
   };
   pool.client.background.track(search().finally(end));
 }
@@ -110,20 +95,11 @@ export function releaseOrphan(
   request: GrantRequest,
 ): Promise<boolean> {
   const { pool, emit } = request;
-  const facts = { pool: pool.idOrName, sessionId: id };
   emit({ type: 'grant-orphaned', ...leaseFacts(request), sessionId: id });
   // Nobody has used the browser, so the next lease can use it as it is.
-  const session = pool.held.hold(id, ticket, { onCrash: request.onCrash === true });
-  const reported = session.release({ reuse: true, timeout: ORPHAN_TIMEOUT }).then(
-    (released) => {
-      emit({ type: 'released', ...facts, released });
-      return true;
-    },
-    (error: ReleaseError) => {
-      emit({ type: 'release-failed', ...facts, error });
-      return false;
-    },
-  );
+  const session = pool.held.hold(id, ticket, { onCrash: request.onCrash === true, emit });
+  const releasing = session.release({ reuse: true, timeout: ORPHAN_TIMEOUT });
+  const reported = releasing.then(() => true).catch(() => false);
   pool.client.background.track(reported);
   return reported;
 }

@@ -179,7 +179,7 @@ const SEARCH_PAUSE = { factor: 1.5, minTimeout: 500, maxTimeout: 5000, randomize
 const LATEST_SEARCH = 60_000;
 const SEARCH_TIMEOUT = 5000;
 
-interface SearchPlan extends Pick<ReleasePlan, 'send'> {
+export interface SearchPlan extends Pick<ReleasePlan, 'send'> {
   /** Milliseconds in which the service may still lease the browser. */
   readonly timeLeft: () => number;
   /** Releases what was found. */
@@ -188,6 +188,15 @@ interface SearchPlan extends Pick<ReleasePlan, 'send'> {
   readonly onNothing?: () => void;
   /** Waits before the next search. Resolves to false if that is the last one. */
   readonly pause?: (milliseconds: number) => Promise<boolean>;
+}
+
+/** Searches once for the browser of an acquire request whose response nobody read. Never rejects. */
+export async function searchOnce({ search, found, ...where }: SearchTicket, send: SendRelease) {
+  const reply = await send(search, SEARCH_TIMEOUT);
+  const hasWorked = reply.status !== undefined && isSuccess(reply.status);
+  const ids = hasWorked ? idsIn(jsonOf(reply.body ?? ''), where) : [];
+  const ticketOf = (id: string) => JSON.parse(JSON.stringify(found).replaceAll(ANY_ID, id)) as ReleaseTicket;
+  return { reply, hasWorked, found: ids.map(ticketOf) };
 }
 
 async function pauseFully(milliseconds: number): Promise<boolean> {
@@ -201,7 +210,7 @@ async function pauseFully(milliseconds: number): Promise<boolean> {
  * show that there is no browser.
  */
 export async function releaseFound(
-  { search, found, ...where }: SearchTicket,
+  ticket: SearchTicket,
   { timeLeft, send, release, onNothing, pause = pauseFully }: SearchPlan,
 ): Promise<void> {
   let lastTime: number | undefined;
@@ -209,16 +218,9 @@ export async function releaseFound(
   for (let searches = 1; ; searches++) {
     const isLast = timeLeft() <= 0;
     if (isLast) lastTime ??= clock.now();
-    const { status, body = '', isFinal, retryAfter: asked } = await send(search, SEARCH_TIMEOUT);
-    const hasWorked = status !== undefined && isSuccess(status);
-    const ids = hasWorked ? idsIn(jsonOf(body), where) : [];
-    if (ids.length > 0) {
-      const tickets = ids.map(
-        (id) => JSON.parse(JSON.stringify(found).replaceAll(ANY_ID, id)) as ReleaseTicket,
-      );
-      await Promise.all(tickets.map((ticket) => release(ticket)));
-      return;
-    }
+    const { reply, hasWorked, found } = await searchOnce(ticket, send);
+    if (found.length > 0) return void (await Promise.all(found.map((one) => release(one))));
+    const { status, isFinal, retryAfter: asked } = reply;
     if (hasWorked) onNothing?.();
     if (isFinal || !goesOn || (hasWorked && isLast)) return;
     // The service has no search, or refuses it.
