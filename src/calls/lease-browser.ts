@@ -66,17 +66,17 @@ async function run<Handles, Value, Session extends object>(
   fn: Callback<Handles, Value, Session>,
 ): Promise<Run<Value, Session>> {
   const lease = await opening;
-  let work: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
+  let endWork: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   let value: Value;
   try {
-    work = await lease.beginWork({ kind: 'run', handles: lease.handles, scope: 'browser' });
+    endWork = await lease.beginWork({ kind: 'run', handles: lease.handles, scope: 'browser' });
     value = await lease.runCallback(fn);
   } catch (error) {
-    await lease.end({ status: 'failed', error, work });
+    await lease.end({ status: 'failed', error, endWork });
     reportUncaughtRuns();
     throw error;
   }
-  const summary = await lease.end({ status: 'ok', work });
+  const summary = await lease.end({ status: 'ok', endWork });
   lease.context.settings.signal?.throwIfAborted();
   return { value, ...summary };
 }

@@ -199,7 +199,7 @@ async function endLease(
     reuses: false,
     timeout: RELEASE_TIMEOUT,
     doubt: 'unknown',
-    send: pool.held.sender(facts, (why) => (cause = why)),
+    send: pool.releases.sender(facts, (why) => (cause = why)),
   });
   if (result === 'failed' && cause instanceof Error) note(cause.message);
   return result;

@@ -1,6 +1,6 @@
 import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
-import { HostLimits, hostNames } from './host-limits.js';
+import { HostSlots, hostNames } from './host-slots.js';
 import type { PulledInput } from './input-source.js';
 import type { TaskJob } from './job-context.js';
 import { Task, type AttemptPlace } from './task.js';
@@ -33,7 +33,7 @@ export class TaskQueue<Input, Value, Session extends object> {
   failure: { error: unknown } | undefined;
 
   readonly #job: TaskJob<Input, Value, Session>;
-  readonly #hosts: HostLimits;
+  readonly #hosts: HostSlots;
   readonly #hostOf: ReturnType<typeof hostNames>;
   /** Number of inputs that may be pulled before the loop receives an outcome: twice as many as tasks run at once. */
   readonly #room: number;
@@ -52,7 +52,7 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   constructor(job: TaskJob<Input, Value, Session>) {
     this.#job = job;
-    this.#hosts = new HostLimits(job.settings);
+    this.#hosts = new HostSlots(job.settings);
     this.#hostOf = hostNames(job.settings);
     this.#room = 2 * job.settings.concurrency * job.settings.pagesPerLease;
     onAbort(job.closed, () => this.dispatch());

@@ -26,8 +26,8 @@ interface Attempt<Value> {
   readonly hasTimedOut: boolean;
 }
 
-/** The work of one attempt, for the features of a lease. */
-type Collecting = Awaited<ReturnType<PooledLease<object>['beginWork']>>;
+/** Ends one attempt, for the features of a lease. */
+type EndTask = Awaited<ReturnType<PooledLease<object>['beginWork']>>;
 
 /**
  * Runs tasks in a leased browser with page slots. A slot runs one task after another; the slots of a browser run at the same time.
@@ -117,10 +117,10 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
       return this.#refuse(task, reason);
     }
     let workspace: Workspace<Handles>;
-    let collecting: Collecting;
+    let endWork: EndTask;
     try {
       workspace = await raceAbort(slot.workspace(taskContext), this.#lease.context.signal);
-      collecting = await this.#beginCollecting(workspace);
+      endWork = await this.#beginWork(workspace);
     } catch (error) {
       // The options of this task only.
       if (error instanceof InvalidOptionError && typeof this.#job.settings.contextOptions === 'function')
@@ -130,7 +130,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     }
     // The browser may have been retired while the page was opened.
     if (this.#retired.signal.aborted) {
-      await collecting.end(undefined);
+      await endWork(undefined);
       return this.#tasks.putBack(task);
     }
     if (++this.#begun >= this.#job.settings.tasksPerLease) this.#retired.abort(undefined);
@@ -139,7 +139,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     slot.prepare();
     const attempt = await running;
     try {
-      await this.#collect(collecting, task, attempt);
+      await this.#collect(endWork, task, attempt);
     } finally {
       // The outcome does not wait until the page is closed.
       await Promise.all([this.#tasks.end(task, attempt.result, this.#place), this.#clear(slot, attempt)]);
@@ -159,7 +159,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
   }
 
   /** Begins to collect what the options ask for. Without isolation, other tasks may use the same context. */
-  #beginCollecting({ handles }: Workspace<Handles>): Promise<Collecting> {
+  #beginWork({ handles }: Workspace<Handles>): Promise<EndTask> {
     const { isolation, pagesPerLease } = this.#job.settings;
     const scope = isolation === 'none' ? 'page' : 'context';
     return this.#lease.beginWork({
@@ -172,12 +172,12 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
 
   /** Adds what was collected of an attempt to its task. */
   async #collect(
-    collecting: Collecting,
+    endWork: EndTask,
     task: Task<Input, Value, Session>,
     { result, hasTimedOut }: Attempt<Value>,
   ): Promise<void> {
     const { name } = this.#job.settings;
-    const { artifacts = [], downloads = [] } = await collecting.end({
+    const { artifacts = [], downloads = [] } = await endWork({
       name: `${name === undefined ? '' : `${name}-`}task-${task.index}-attempt-${task.attempts}`,
       failed: result.status === 'rejected',
       isReachable: !this.#lease.context.signal.aborted,

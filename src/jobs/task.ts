@@ -2,7 +2,7 @@ import type { Download } from '../features/downloads/options.js';
 import type { Replay } from '../services/browser-service.js';
 import { backoff } from '../shared/clock.js';
 import { TooManyFailuresError } from '../shared/lease-errors.js';
-import { hostPauseOf } from './host-limits.js';
+import { hostPauseOf } from './host-slots.js';
 import type { PulledInput } from './input-source.js';
 import type { TaskJob } from './job-context.js';
 import { mayRetry, type AttemptFacts } from './outcome.js';

@@ -31,7 +31,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   readonly #abort: LinkedAbort;
   readonly #stages: Record<string, number> = {};
   readonly #errors: Error[] = [];
-  readonly #leavePools: readonly (() => void)[];
+  readonly #endCalls: readonly (() => void)[];
   #endLease = () => {};
 
   constructor(plan: LeasePlan<Session, Features>) {
@@ -60,7 +60,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
       this.#abort.abort(error);
       this.#endLease();
     };
-    this.#leavePools = this.pools.map((one) => one.beginCall(close));
+    this.#endCalls = this.pools.map((one) => one.beginCall(close));
   }
 
   /** Ends the lease, after the abort, when one of the pools is closed, or was: nobody else may be left to end it. */
@@ -88,7 +88,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     const { emit }: CallContext<LeaseStep<Session>> = this.context;
     emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
     this.#abort.dispose();
-    for (const leave of this.#leavePools) leave();
+    for (const end of this.#endCalls) end();
     return summary;
   }
 

@@ -102,17 +102,11 @@ export interface WorkEnd {
 }
 
 /**
- * Ends a run, a task or a test. Resolves with a part of its result.
+ * Ends a run, a task or a test, or the part of one feature. Resolves with its result.
  *
- * @param end Undefined if the part never began, because another feature could not begin it.
+ * @param end Undefined if the part never began, because a feature could not begin it.
  */
-export type EndWork = (end: WorkEnd | undefined) => Promise<object>;
-
-/** A run, a task or a test in a lease. */
-export interface RunningWork<Result> {
-  /** Never rejects. @param how Undefined if the part never began. */
-  end(how: WorkEnd | undefined): Promise<Result>;
-}
+export type EndWork<Result = object> = (end: WorkEnd | undefined) => Promise<Result>;
 
 export interface LeaseEnding<Step extends AnyStep = AnyStep> {
   readonly lease: LeaseContext<Step>;

@@ -2,7 +2,7 @@ import type { OpenConnection } from '../connect/open-browser.js';
 import { inTime } from '../connect/in-time.js';
 import { loadConnect } from '../connect/load-connect.js';
 import type { Granted } from '../pool/grant.js';
-import type { HeldSession } from '../pool/held-sessions.js';
+import type { PendingRelease } from '../pool/pending-releases.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { leasesAgain } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
@@ -22,7 +22,7 @@ const CLEANUP_TIMEOUT = 5000;
 /** A browser, its pool, and the function that ends its place among the leases of this process. */
 export interface Acquired<Session extends object> extends Granted<Session> {
   readonly pool: PoolCore<Session>;
-  readonly leave: () => void;
+  readonly freePlace: () => void;
 }
 
 /** A leased browser, until its release: what is left in it, and whether another lease may use it. */
@@ -40,7 +40,7 @@ export class HeldBrowser<Session extends object> {
   #hasTouchedOwnContext = false;
   #mayBeReused = true;
   readonly #acquired: Acquired<Session>;
-  readonly #held: HeldSession;
+  readonly #pending: PendingRelease;
   readonly #release: ReleaseOption<Session>;
   readonly #givenUp = new LinkedAbort();
 
@@ -62,7 +62,10 @@ export class HeldBrowser<Session extends object> {
     this.#acquired = acquired;
     this.#release = release;
     this.#isOwnContextGiven = isOwnContextUsed;
-    this.#held = pool.held.hold(grant.id, ticket, { onCrash: settings.releaseOnCrash, emit: call.emit });
+    this.#pending = pool.releases.hold(grant.id, ticket, {
+      onCrash: settings.releaseOnCrash,
+      emit: call.emit,
+    });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
     this.context = {
       ...call,
@@ -166,23 +169,23 @@ export class HeldBrowser<Session extends object> {
       addError,
       pool: { queue },
     } = this.context;
-    const { leave } = this.#acquired;
+    const { freePlace } = this.#acquired;
     this.#onReleasing();
     if (choice === 'leave') {
-      this.#held.forget();
+      this.#pending.forget();
       // Nothing but this place keeps other leases away from a browser without a service.
-      if (isDetached && this.endsWith === 'nothing') queue.keep(sessionId, leave);
-      else leave();
+      if (isDetached && this.endsWith === 'nothing') queue.keep(sessionId, freePlace);
+      else freePlace();
       return 'left';
     }
     const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
     try {
-      return await time('release', () => this.#held.release(request));
+      return await time('release', () => this.#pending.release(request));
     } catch (error) {
       addError(error as ReleaseError);
       return (error as ReleaseError).released;
     } finally {
-      leave();
+      freePlace();
       // A connection that was refused has leased nothing.
       if (this.wasReached || this.endsWith === 'request') queue.pacer.noteRelease();
     }

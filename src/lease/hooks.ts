@@ -12,7 +12,6 @@ import type {
   LeaseFeature,
   OpenedPart,
   OwnOf,
-  RunningWork,
   SummaryOf,
   Work,
   WorkEnd,
@@ -69,8 +68,8 @@ export class Hooks<Features extends FeatureSet> {
     return this.#before((one) => one.opened?.(lease, part));
   }
 
-  /** Begins a run, a task or a test. If one feature can't begin it, what the others began is ended. */
-  async begin(work: Work, own?: OwnOf<Features> & object): Promise<RunningWork<WorkResult<Features>>> {
+  /** Begins a run, a task or a test. The function that ends it never rejects. If one feature can't begin it, what the others began is ended. */
+  async begin(work: Work, own?: OwnOf<Features> & object): Promise<EndWork<WorkResult<Features>>> {
     const { lease } = work;
     const begin = async (one: LeaseFeature) => ({
       one,
@@ -85,7 +84,7 @@ export class Hooks<Features extends FeatureSet> {
       return Object.assign({}, ...parts);
     };
     const failed = begun.find((result) => result.status === 'rejected');
-    if (!failed) return { end: endAll };
+    if (!failed) return endAll;
     await endAll(undefined);
     throw failed.reason;
   }

@@ -9,7 +9,7 @@ import type {
   HandlesOf,
   OpenedPart,
   OwnOf,
-  RunningWork,
+  EndWork,
   SummaryOf,
   WorkPart,
   WorkResult,
@@ -68,7 +68,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     return (this.#ended ??= this.#end(outcome));
   }
 
-  async #end({ isDetached = false, work, ...outcome }: LeaseEnd) {
+  async #end({ isDetached = false, endWork, ...outcome }: LeaseEnd) {
     const { browser, context } = this;
     const { hooks, plan } = this.call;
     const { settings, session, signal, pool } = context;
@@ -82,16 +82,16 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     // After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left.
     const isReachable = () => !signal.aborted || signal.reason instanceof CallbackTimeoutError;
     let ended: Promise<object> | undefined;
-    const endWork = () =>
-      (ended ??= work?.end({ name, failed: outcome.status === 'failed', isReachable: isReachable() }));
+    const endOnce = () =>
+      (ended ??= endWork?.({ name, failed: outcome.status === 'failed', isReachable: isReachable() }));
 
     await attempt('close the link', () => this.#link?.close());
     // The callback may still run. Without a socket, it can't reach the browser of the next lease.
     await cutIf(!isReachable());
-    if (signal.aborted) await attempt('end the work after an abort', endWork);
+    if (signal.aborted) await attempt('end the work after an abort', endOnce);
     await cutIf(signal.aborted);
     await features('stop');
-    await attempt('collect', () => Promise.all([endWork(), features('collect')]));
+    await attempt('collect', () => Promise.all([endOnce(), features('collect')]));
     await cutIf(signal.aborted);
     const cleaning = async () => {
       const cleanUp = leaves ? false : browser.cleanUp(connection);
@@ -144,8 +144,8 @@ export class ConnectedLease<
     return { ...this.link.connection.handles, ...this.call.hooks.handles(this.context) };
   }
 
-  /** Begins a run, a task or a test, for the features. The caller must end it. @param own Options of this part alone. */
-  beginWork(part: WorkPart, own?: OwnOf<Features> & object): Promise<RunningWork<WorkResult<Features>>> {
+  /** Begins a run, a task or a test, for the features. The caller must call the function that ends it. @param own Options of this part alone. */
+  beginWork(part: WorkPart, own?: OwnOf<Features> & object): Promise<EndWork<WorkResult<Features>>> {
     const { context: lease, link } = this;
     return this.call.hooks.begin({ ...part, lease, connection: link.connection }, own);
   }

@@ -159,9 +159,9 @@ class Acquisition<Session extends object> {
         onFailedAttempt: ({ error }) => attempts.pauseAfter(error),
         minTimeout: 0,
       });
-      return HeldBrowser.hold(this.#call, { ...granted, pool, leave: place.leave });
+      return HeldBrowser.hold(this.#call, { ...granted, pool, freePlace: place.freePlace });
     } catch (error) {
-      place?.leave();
+      place?.freePlace();
       // Its response is still to come, and may lease a browser.
       if (this.#isOpen) this.#call.counts.unknownAcquires++;
       // Another pool could lease a second browser.

@@ -108,10 +108,6 @@ export const acquisitionChecks = checksOf<AcquisitionOptions>()({
 /** The options that are fields of each acquire request. */
 export const requestedBy = ({ name, tags }: AcquisitionOptions) => ({ name, tags });
 
-/** The option `release`. */
-export type ReleaseOption<Session extends object> =
-  'auto' | ReleaseChoice | ((outcome: LeaseOutcome<Session>) => ReleaseChoice);
-
 /** How a lease ends. */
 export interface EndOptions<Session extends object = object> {
   /**
@@ -135,6 +131,9 @@ export interface EndOptions<Session extends object = object> {
   /** Aborts the call at any point; the promise rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
+
+/** The option `release`. */
+export type ReleaseOption<Session extends object> = NonNullable<EndOptions<Session>['release']>;
 
 export const endChecks = checksOf<EndOptions<never>>()({
   release: optional(

@@ -33,29 +33,32 @@ export class FairQueue {
    * Waits for a place.
    *
    * @param limit Most leases of this process at once.
-   * @returns Two functions: `leaveQueue`, when the call has a browser or gives up, and `leave`, when its lease has ended.
+   * @returns Two functions: `leaveQueue`, when the call has a browser or gives up, and `freePlace`, when its lease has ended.
    */
-  async enter(limit: number, signal: AbortSignal): Promise<{ leaveQueue: () => void; leave: () => void }> {
+  async enter(
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<{ leaveQueue: () => void; freePlace: () => void }> {
     this.#length++;
-    let leave: (() => void) | undefined;
+    let freePlace: (() => void) | undefined;
     try {
-      leave = await this.#leases.take(limit, signal);
+      freePlace = await this.#leases.take(limit, signal);
       const leaveSenders = await this.#senders.take(MOST_SENDERS, signal);
       const leaveQueue = () => {
         this.#length--;
         leaveSenders();
       };
-      return { leaveQueue, leave };
+      return { leaveQueue, freePlace };
     } catch (error) {
       this.#length--;
-      leave?.();
+      freePlace?.();
       throw error;
     }
   }
 
   /** Keeps the place of a detached lease: no other lease of this process may use its browser. */
-  keep(sessionId: string, leave: () => void): void {
-    this.#kept.set(sessionId, leave);
+  keep(sessionId: string, freePlace: () => void): void {
+    this.#kept.set(sessionId, freePlace);
   }
 
   /**

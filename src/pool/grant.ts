@@ -9,7 +9,7 @@ import type { Grant, LeaseRequest, ServiceAddress } from '../services/browser-se
 import { headersFault } from '../services/check-service.js';
 import {
   ACQUIRE_GRACE,
-  leaseFacts,
+  requestedLease,
   longestWait,
   releaseLost,
   releaseOrphan,
@@ -73,7 +73,7 @@ export async function requestGrant<Session extends object>({
   AcquireOutcome<Session>
 > {
   const { pool, signal } = how;
-  const { client, service, held, idOrName } = pool;
+  const { client, service, releases, idOrName } = pool;
   // A process that a signal ends must not lease another browser.
   if (endTasks.ending) await raceAbort(endTasks.ending, signal);
   signal?.throwIfAborted();
@@ -90,7 +90,7 @@ export async function requestGrant<Session extends object>({
     };
     const { onCrash = false } = how;
     const within = longestWait(request);
-    ended ??= held.acquiring({ search: pool.searchOf(lease), onCrash, within, onLost });
+    ended ??= releases.acquiring({ search: pool.searchOf(lease), onCrash, within, onLost });
     how.onSend?.();
   };
   const timeout = wait === undefined ? UNKNOWN_WAIT : wait * 1000 + ACQUIRE_GRACE;
@@ -130,7 +130,7 @@ async function readOutcome<Session extends object>(
 }
 
 function reportUnknown(request: GrantRequest, error: Error): void {
-  request.emit({ type: 'outcome-unknown', ...leaseFacts(request), error });
+  request.emit({ type: 'outcome-unknown', ...requestedLease(request), error });
 }
 
 /** The connection itself will be the lease. */

@@ -42,7 +42,7 @@ export async function releaseLost(request: GrantRequest, sentAt: number): Promis
   const { pool, lease } = request;
   const ticket = pool.searchOf(lease);
   if (!ticket) return false;
-  const send = pool.held.sender({ pool: pool.idOrName });
+  const send = pool.releases.sender({ pool: pool.idOrName });
   const release = ({ id }: ReleaseTicket) => releaseOrphan(id, pool.ticketOf(id, lease), request);
   await delay(PROCESSING);
   const { found } = await searchOnce(ticket, send);
@@ -67,7 +67,7 @@ function keepSearching(
   const { pool, onCrash = false } = request;
   const timeLeft = () => Math.max(0, longestWait(request) - (clock.now() - sentAt));
   if (timeLeft() === 0) return;
-  const end = pool.held.searching(ticket, { onCrash, within: timeLeft() });
+  const end = pool.releases.searching(ticket, { onCrash, within: timeLeft() });
   if (!end) return;
   const { signal: closing } = pool.closing;
   const pause = async (milliseconds: number) => {
@@ -95,15 +95,15 @@ export function releaseOrphan(
   request: GrantRequest,
 ): Promise<boolean> {
   const { pool, emit } = request;
-  emit({ type: 'grant-orphaned', ...leaseFacts(request), sessionId: id });
+  emit({ type: 'grant-orphaned', ...requestedLease(request), sessionId: id });
   // Nobody has used the browser, so the next lease can use it as it is.
-  const session = pool.held.hold(id, ticket, { onCrash: request.onCrash === true, emit });
+  const session = pool.releases.hold(id, ticket, { onCrash: request.onCrash === true, emit });
   const releasing = session.release({ reuse: true, timeout: ORPHAN_TIMEOUT });
   const reported = releasing.then(() => true).catch(() => false);
   pool.client.background.track(reported);
   return reported;
 }
 
-export function leaseFacts({ pool, lease: { name, tags } }: GrantRequest) {
+export function requestedLease({ pool, lease: { name, tags } }: GrantRequest) {
   return { pool: pool.idOrName, ...(name && { name }), ...(tags && { tags }) };
 }

@@ -4,7 +4,7 @@ import { PoolClosedError } from '../shared/service-errors.js';
 import type { BrowserPool } from './browser-pool.js';
 import { ServiceClient } from './client.js';
 import type { FairQueue } from './fair-queue.js';
-import { HeldSessions } from './held-sessions.js';
+import { PendingReleases } from './pending-releases.js';
 import { INTERNALS } from './pool-settings.js';
 import { ANY_ID, type ReleaseTicket, type SearchTicket } from './tickets.js';
 
@@ -18,7 +18,7 @@ export class PoolCore<Session extends object = object> {
   readonly limit: number;
   readonly client: ServiceClient;
   /** The leased browsers that this process must release. */
-  readonly held: HeldSessions;
+  readonly releases: PendingReleases;
   /** Aborts when the pool is closed. */
   readonly closing = new AbortController();
 
@@ -29,7 +29,7 @@ export class PoolCore<Session extends object = object> {
     this.service = settings.service;
     this.limit = settings.limit;
     this.client = new ServiceClient(settings);
-    this.held = new HeldSessions(this.idOrName, this.client);
+    this.releases = new PendingReleases(this.idOrName, this.client);
   }
 
   /** The queue of the callers. The own limit of a service counts for all pools at its address. */

@@ -33,13 +33,13 @@ async function runWith(
 ) {
   const features = { mine: { name: 'mine', timeout: 50, ...feature } };
   const lease = await openLease(planOf(played, features));
-  let work: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
+  let endWork: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   try {
-    work = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
+    endWork = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
     await lease.runCallback(fn);
-    return await lease.end({ status: 'ok', work });
+    return await lease.end({ status: 'ok', endWork });
   } catch (error) {
-    await lease.end({ status: 'failed', error, work });
+    await lease.end({ status: 'failed', error, endWork });
     throw error;
   }
 }
@@ -131,9 +131,9 @@ it('after a timeout, the connection stays open until the work has ended, and no 
   };
   const lease = await openLease(planOf(played, { mine }, { timeout: 20 }));
   void played.requests[0]!.socket.ended.then(() => (isCut = true));
-  const work = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
+  const endWork = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
   const error: unknown = await lease.runCallback(never).catch((thrown: unknown) => thrown);
-  await lease.end({ status: 'failed', error, work });
+  await lease.end({ status: 'failed', error, endWork });
   expect(seen).toEqual(['end of the work: open', 'stop: cut']);
 });
 
@@ -212,9 +212,9 @@ it('an option of the lease acts once, however many tasks the lease runs', async 
   };
   const lease = await openLease(planOf(played, { mine }));
   for (const index of [0, 1]) {
-    const work = await lease.beginWork({ kind: 'task', handles: {}, scope: 'page' });
+    const endWork = await lease.beginWork({ kind: 'task', handles: {}, scope: 'page' });
     await lease.runCallback(() => 'value', { index });
-    await work.end({ name: 'task', failed: false, isReachable: true });
+    await endWork({ name: 'task', failed: false, isReachable: true });
   }
   await lease.end({ status: 'ok' });
   expect(calls).toEqual(['leased', 'begin', 'begin', 'stop']);
@@ -364,10 +364,10 @@ describe('the end of a lease', () => {
       const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
       const features = { mine: { name: 'mine', ...feature } };
       const lease = await openLease({ pools: [played.pool], settings, connector, features });
-      const work = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
+      const endWork = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
       expect(await lease.runCallback(() => 'value')).toBe('value');
       useFakeClock({ toFake: ['setTimeout'] });
-      const summary = await lease.end({ status: 'ok', work });
+      const summary = await lease.end({ status: 'ok', endWork });
       expect(summary).toMatchObject({ released, cleanupErrors: [{ name: 'CleanupError' }] });
       expect(summary.cleanupErrors).toHaveLength(1);
       expect(played.releases).toEqual([{ session_id: 'session-1', reuse: released === 'reused' }]);

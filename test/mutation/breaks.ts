@@ -304,13 +304,13 @@ const BREAKS: readonly Break[] = [
   ),
   broken(
     'hostConcurrency limits the tasks of a host',
-    'jobs/host-limits.ts',
+    'jobs/host-slots.ts',
     ['const free = hostConcurrency - running;', 'const free = hostConcurrency;'],
     'jobs/hosts',
   ),
   broken(
     'hostDelay spaces the tasks of a host',
-    'jobs/host-limits.ts',
+    'jobs/host-slots.ts',
     ['delayed(host, this.#limits.hostDelay);', ''],
     'jobs/hosts',
   ),

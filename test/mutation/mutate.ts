@@ -11,7 +11,7 @@ const DEFAULT = [
   ...['acquire', 'held-browser', 'hooks', 'lease', 'link', 'open-lease'].map(
     (name) => `src/lease/${name}.ts`,
   ),
-  ...['release', 'held-sessions', 'grant', 'browser-pool'].map((name) => `src/pool/${name}.ts`),
+  ...['release', 'pending-releases', 'grant', 'browser-pool'].map((name) => `src/pool/${name}.ts`),
 ];
 const FOLDERS = ['shared', 'net', 'services', 'pool', 'connect', 'lease', 'features', 'calls', 'jobs'];
 

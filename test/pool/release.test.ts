@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { BrowserPool } from '../../src/index.js';
-import { renewalDelay } from '../../src/pool/held-sessions.js';
+import { renewalDelay } from '../../src/pool/pending-releases.js';
 import { coreOf } from '../../src/pool/pool-core.js';
 import {
   nextStep,
@@ -292,7 +292,7 @@ describe('the token of a later release', () => {
     const token = vi.fn(() => Promise.reject(new Error('no token now')));
     const pool = new BrowserPool('pool', { baseUrl: 'http://127.0.0.1:1', token });
     // As `attachBrowser` does, which sends no request at first.
-    const held = coreOf(pool).held.hold('session-1', undefined);
+    const held = coreOf(pool).releases.hold('session-1', undefined);
     await settle();
     expect(delays).toEqual([0, 1000]);
     held.forget();

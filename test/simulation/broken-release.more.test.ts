@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { CdpClient } from '../../src/connect/cdp-client.js';
 import { ConnectedLease } from '../../src/lease/lease.js';
-import { HeldSessions } from '../../src/pool/held-sessions.js';
+import { PendingReleases } from '../../src/pool/pending-releases.js';
 import type { Reply } from '../../src/pool/release.js';
 import { kernel } from '../../src/services.js';
 import { explainFailure, runCampaign } from './campaign.js';
@@ -15,9 +15,9 @@ type Sent = Promise<Reply>;
 
 /** Replaces the requests that release a browser. `send` sends the real one. */
 function breakRelease(broken: (send: () => Sent, count: number) => Sent): void {
-  const { sender } = HeldSessions.prototype;
+  const { sender } = PendingReleases.prototype;
   let count = 0;
-  vi.spyOn(HeldSessions.prototype, 'sender').mockImplementation(function (this: HeldSessions, ...how) {
+  vi.spyOn(PendingReleases.prototype, 'sender').mockImplementation(function (this: PendingReleases, ...how) {
     const send = sender.apply(this, how);
     return (...message) => {
       const sendReal = () => send(...message);

@@ -7,7 +7,7 @@ const pool = new BrowserPool('test');
 const core = coreOf(pool);
 const { session_id: id } = (await pool.acquire())!;
 const lease = { pool: 'test', id: 'lease', keepAlive: true, record: false };
-core.held.hold(id, core.ticketOf(id, lease), { within: Number(until) });
+core.releases.hold(id, core.ticketOf(id, lease), { within: Number(until) });
 process.stdout.write('leased\n');
 if (way === 'exit') process.exit(7);
 setTimeout(() => {}, 60_000);

@@ -24,8 +24,8 @@ interface HoldRequest extends Partial<HelpRequest> {
 }
 
 /** A leased browser that this process must release. */
-export class HeldSession {
-  readonly #pool: HeldSessions;
+export class PendingRelease {
+  readonly #pool: PendingReleases;
   readonly #id: string;
   /** Undefined if the end of the connection releases the browser. */
   readonly #ticket: ReleaseTicket | undefined;
@@ -34,7 +34,7 @@ export class HeldSession {
   #released: Promise<'reused' | 'destroyed'> | undefined;
 
   constructor(
-    pool: HeldSessions,
+    pool: PendingReleases,
     id: string,
     ticket: ReleaseTicket | undefined,
     { helped, emit }: Pick<HoldRequest, 'emit'> & { readonly helped: HelpedLease | undefined },
@@ -110,12 +110,12 @@ interface OpenAcquire extends HelpRequest {
 }
 
 /** The leased browsers of a pool that this process must release, also when it ends or crashes. */
-export class HeldSessions {
+export class PendingReleases {
   readonly idOrName: string;
   readonly #client: ServiceClient;
-  readonly #held = new Set<HeldSession>();
+  readonly #held = new Set<PendingRelease>();
   /** Those that stay leased when the process ends. */
-  readonly #kept = new Set<HeldSession>();
+  readonly #kept = new Set<PendingRelease>();
   readonly #open = new Set<OpenAcquire>();
   /** Searches for the browsers of lost responses. */
   readonly #searches = new Set<HelpedLease>();
@@ -141,9 +141,9 @@ export class HeldSessions {
     id: string,
     ticket: ReleaseTicket | undefined,
     { onCrash = false, within, emit }: HoldRequest = {},
-  ): HeldSession {
+  ): PendingRelease {
     const helped = ticket && this.#helper.add(ticket, { onCrash: onCrash || within !== undefined, within });
-    const session = new HeldSession(this, id, ticket, { helped, emit });
+    const session = new PendingRelease(this, id, ticket, { helped, emit });
     this.#held.add(session);
     if (within !== undefined) this.#kept.add(session);
     this.#begin();
@@ -181,7 +181,7 @@ export class HeldSessions {
     };
   }
 
-  remove(session: HeldSession): void {
+  remove(session: PendingRelease): void {
     this.#held.delete(session);
     this.#kept.delete(session);
     this.#endIfIdle();

@@ -15,7 +15,7 @@ interface Host {
 }
 
 /** How many tasks may start for each host. Undefined, instead of the name of a host, stands for tasks without limits. */
-export class HostLimits {
+export class HostSlots {
   readonly #limits: Pick<MapSettings, 'hostConcurrency' | 'hostDelay'>;
   /** Those that have tasks or a delay. */
   readonly #hosts = new Map<string | undefined, Host>();
