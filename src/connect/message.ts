@@ -21,12 +21,16 @@ const targetInfo = v.looseObject({
 });
 
 export interface FrameTree {
-  readonly frame: { readonly id: string; readonly securityOrigin?: string | undefined };
+  readonly frame: {
+    readonly id: string;
+    readonly url: string;
+    readonly securityOrigin?: string | undefined;
+  };
   readonly childFrames?: readonly FrameTree[] | undefined;
 }
 
 const frameTree: v.GenericSchema<FrameTree> = v.object({
-  frame: v.object({ id: text, securityOrigin: may(text) }),
+  frame: v.object({ id: text, url: text, securityOrigin: may(text) }),
   childFrames: may(v.array(v.lazy(() => frameTree))),
 });
 

@@ -1,5 +1,5 @@
 /**
- * Runs folders of the web-platform-tests, served on localhost, in a browser of this machine and in a leased one that does not reach
+ * Runs folders, or files, of the web-platform-tests, served on localhost, in a browser of this machine and in a leased one that does not reach
  * localhost and has the option `exposeNetwork`, and prints the differences, test by test. Not part of the tests: it needs a clone, and
  * takes about a second for each file.
  *
@@ -10,7 +10,7 @@
  * PAGES (default 4): pages at once.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,13 +31,16 @@ const ELSEWHERE = '--host-resolver-rules=MAP localhost 127.0.0.1:9, MAP *.localh
 /** The result of each test of a page, by its name. */
 type Results = Record<string, string>;
 
-/** Reads the paths of the pages of a folder. */
+function filesIn(folder: string): string[] {
+  if (statSync(folder).isFile()) return [folder];
+  const all = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return all.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** Reads the paths of the pages of a folder, or of a file. */
 function pagesIn(folder: string): string[] {
-  const names = readdirSync(join(root, folder), { recursive: true, withFileTypes: true });
-  return names
-    .filter((entry) => entry.isFile())
-    .flatMap((entry) => {
-      const path = join(entry.parentPath, entry.name);
+  return filesIn(join(root, folder))
+    .flatMap((path) => {
       const url = relative(root, path).replaceAll('\\', '/');
       if (/\/(resources|support|tools)\//.test(url) || /\.(https|h2|tentative)\./.test(url)) return [];
       if (!/\.(html?|any\.js|window\.js|worker\.js)$/.test(url)) return [];

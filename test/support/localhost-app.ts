@@ -116,7 +116,11 @@ const ANSWERS: Record<string, Answer> = {
   '/cors-star': text('star', { 'access-control-allow-origin': '*' }),
   '/no-preflight': (request, response) =>
     response.writeHead(200, request.method === 'OPTIONS' ? {} : allowed(request)).end('done'),
-  '/corp': text('same', { 'cross-origin-resource-policy': 'same-origin' }),
+  /** With the policy of the query. */
+  '/corp': (request, response) =>
+    response
+      .writeHead(200, { 'cross-origin-resource-policy': decodeURIComponent(request.url!.split('?')[1]!) })
+      .end('kept'),
   '/head': megabytes((count) => ({ 'content-length': count * MEGABYTE.length, 'x-head': 'yes' })),
   '/large': megabytes((count) => ({ 'content-length': count * MEGABYTE.length })),
   '/large-chunked': megabytes(() => ({})),
@@ -293,6 +297,10 @@ const ANSWERS: Record<string, Answer> = {
   '/empty': ({ socket }) => socket.end(),
   '/reset': ({ socket }) => socket.resetAndDestroy(),
   '/truncated': raw('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort'),
+  '/truncated-page': raw(
+    'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100\r\n\r\n<title>short</title>',
+  ),
+  '/broken-gzip': (_request, response) => encoded(response, 'gzip', Buffer.from('this is no gzip')),
   '/garbage': raw('this is no HTTP\r\n\r\n'),
   '/charset': text(Buffer.from('f\xfcr', 'latin1'), { 'content-type': 'text/plain; charset=iso-8859-1' }),
   '/csp': html('<script>globalThis.ran = true</script>', { 'content-security-policy': "script-src 'none'" }),

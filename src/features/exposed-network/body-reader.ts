@@ -124,7 +124,10 @@ export class BodyReader {
       else if (this.#size > SMALL_BODY && !this.#free) this.#waitForRoom(signal, cut).catch(reject);
     });
     source.once('end', () => resolve(this.#found()));
-    source.once('error', reject);
+    // The page that reads the rest receives its error.
+    source.once('error', (error) =>
+      this.#canContinue && !signal.aborted ? resolve(this.#found({ rest: source })) : reject(error),
+    );
     this.#startTimers(cut);
   }
 

@@ -14,6 +14,7 @@ import { ExposedStreams, type TrackedRequest } from './exposed-streams.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
 import { BrowserClients, timeOf } from './browser-clients.js';
 import { beginningOf, isFile, isLongRange, isStreamOfEvents, valueOf } from './response-kinds.js';
+import { areOfOneSite } from './same-site.js';
 import { Targets, type AttachedTarget } from './targets.js';
 import type { MessageFilter, MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
@@ -466,16 +467,20 @@ export class ExposedNetwork implements ConnectExtension {
     { headers }: ExposedResponse,
   ): Promise<boolean> {
     const policy = valueOf('cross-origin-resource-policy', headers) ?? '';
-    // With an origin, it is a request of CORS, which has rules of its own.
-    if (resourceType === 'Document' || request.headers['Origin'] !== undefined) return false;
+    if (resourceType === 'Document') return false;
+    // A request of CORS has rules of its own.
+    const isAllowed = valueOf('access-control-allow-origin', headers) !== undefined;
+    if (request.headers['Origin'] !== undefined && isAllowed) return false;
     if (!/^same-(origin|site)$/.test(policy)) return false;
-    const target = await this.#targets.containing(frameId);
-    const frames = target ? await this.#targets.frames(target, frameId) : [];
-    const origin = frames.at(-1)?.securityOrigin;
-    if (origin === undefined || !URL.canParse(origin)) return false;
+    const origin = await this.#targets.originOf(frameId);
+    if (origin === undefined) return false;
+    // Of a document without an origin: it is of no site.
+    if (!URL.canParse(origin)) return true;
     const [page, server] = [new URL(origin), new URL(request.url)];
     if (page.origin === server.origin) return false;
-    return policy === 'same-origin' || page.hostname !== server.hostname;
+    const isSameSite =
+      areOfOneSite(page, server) && (page.protocol === 'https:' || server.protocol === 'http:');
+    return policy === 'same-origin' || !isSameSite;
   }
 
   /** Resolves to undefined if a part can't be read. */

@@ -139,7 +139,9 @@ export class ExposedSender {
     const kept = Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.test(name));
     const has = (name: string) => kept.some(([one]) => one.toLowerCase() === name);
     const headers: Record<string, string> = {
-      ...(!has('accept-encoding') && { 'Accept-Encoding': encodingsFor(url) }),
+      ...(!has('accept-encoding') && {
+        'Accept-Encoding': has('range') ? 'identity' : encodingsFor(url),
+      }),
       ...(!has('accept-language') && { 'Accept-Language': LANGUAGE }),
       ...Object.fromEntries(kept.map(([name, value]) => [name, asBytes(value)])),
     };

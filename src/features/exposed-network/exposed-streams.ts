@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { PassThrough, pipeline, type Readable } from 'node:stream';
+import { finished, PassThrough, pipeline, type Readable } from 'node:stream';
 import type { CdpClient } from '../../connect/cdp-client.js';
 import type { EventParams } from '../../connect/message.js';
 import { onAbort } from '../../shared/abort.js';
@@ -146,7 +146,7 @@ export class ExposedStreams {
     const stream: Stream = { parts: partsOf([...beginning], rest, kept), rest };
     this.#open.set(id, stream);
     const stopListening = onAbort(this.#plan.signal, () => this.#close(id));
-    rest.once('close', stopListening);
+    finished(rest, stopListening);
     const giveUp = () => stream.reader === undefined && this.#close(id);
     clock.setTimeout(giveUp, LONGEST_ABSENCE).unref();
     const shown = isCors ? [`access-control-expose-headers: ${HEADER}`] : [];

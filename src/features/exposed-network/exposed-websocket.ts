@@ -8,6 +8,7 @@ import type { BrowserClients } from './browser-clients.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
 import { asBytes, lookupLocalhost } from './exposed-request.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
+import { areOfOneSite } from './same-site.js';
 import { pageOf, type AttachedTarget, type Targets } from './targets.js';
 
 /** The name in pages of the function through which their WebSockets reach this process. */
@@ -220,7 +221,7 @@ export class ExposedWebSockets {
     const ancestors = await this.#ancestorsOf(target, place);
     const sent = cookies.filter((cookie) => {
       if (!isFor(cookie, site) || cookie.partitionKey !== undefined) return false;
-      return cookie.sameSite === 'None' || isSameSite(cookie, site, ancestors);
+      return cookie.sameSite === 'None' || isSameSite(site, ancestors);
     });
     // As browsers order them.
     sent.sort((one, other) => other.path.length - one.path.length);
@@ -269,14 +270,13 @@ function isFor({ domain, path, secure }: Cookie, { hostname, pathname, protocol 
   return isDomain && isPath && (!secure || isTrustworthy);
 }
 
-function isSameSite({ domain }: Cookie, site: URL, ancestors: readonly string[]): boolean {
+function isSameSite(site: URL, ancestors: readonly string[]): boolean {
   return (
     ancestors.length > 0 &&
     ancestors.every((origin) => {
       if (!URL.canParse(origin)) return false;
-      const { protocol, hostname } = new URL(origin);
-      const isSubdomain = domain.startsWith('.') && `.${hostname}`.endsWith(domain);
-      return protocol === site.protocol && (hostname === site.hostname || isSubdomain);
+      const page = new URL(origin);
+      return page.protocol === site.protocol && areOfOneSite(page, site);
     })
   );
 }

@@ -123,7 +123,7 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
     return dress(made, response, signal);
   };
 
-  globalThis.fetch = new Proxy(native, {
+  const replaced = new Proxy(native, {
     apply(target, self, parameters: [unknown, RequestInit?]) {
       const [request, options] = parameters;
       const ofRequest = request instanceof Request ? request : undefined;
@@ -139,10 +139,7 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
       return responding.then(
         (response) => {
           say({ id, isOver: true });
-          return adopt(
-            response,
-            options?.signal ?? (request instanceof Request ? request.signal : undefined),
-          );
+          return adopt(response, signal ?? undefined);
         },
         (error: unknown) => {
           say({ id, isOver: true });
@@ -150,6 +147,13 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
         },
       );
     },
+  });
+  // Of a worker, its prototype has the function.
+  let holder: object = globalThis;
+  while (!Object.hasOwn(holder, 'fetch')) holder = Object.getPrototypeOf(holder) as object;
+  Object.defineProperty(holder, 'fetch', {
+    ...Object.getOwnPropertyDescriptor(holder, 'fetch'),
+    value: replaced,
   });
   const receive: Passing = (message) => {
     const part = message as unknown as PartMessage;

@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream';
 import type { ExposedResponse, ResponseHead } from './exposed-request.js';
 
 export function isStreamOfEvents({ status, headers }: Pick<ResponseHead, 'status' | 'headers'>): boolean {
-  return status === 200 && /^text\/event-stream\b/.test(valueOf('content-type', headers) ?? '');
+  return status === 200 && /^text\/event-stream\b/i.test(valueOf('content-type', headers) ?? '');
 }
 
 /** Size in bytes from which a file is not sent to the browser. */
 const LARGE_FILE = 8 * 1024 * 1024;
 /** Types that no browser shows. */
 const FILES =
-  /^application\/(octet-stream|zip|gzip|x-(tar|gzip|zip-compressed|7z-compressed|rar-compressed|bzip2?|xz))\b/;
+  /^application\/(octet-stream|zip|gzip|x-(tar|gzip|zip-compressed|7z-compressed|rar-compressed|bzip2?|xz))\b/i;
 
 /** Whether a browser downloads a response, which is large or has an unknown length. */
 export function isFile(
@@ -19,12 +19,12 @@ export function isFile(
   if (status !== 200 || length < LARGE_FILE) return false;
   if (isDownload) return true;
   const disposition = valueOf('content-disposition', headers) ?? '';
-  return /^attachment\b/.test(disposition) || FILES.test(valueOf('content-type', headers) ?? '');
+  return /^attachment\b/i.test(disposition) || FILES.test(valueOf('content-type', headers) ?? '');
 }
 
 /** Size in bytes of a range that a video or a sound receives: it requests the next one by itself. */
 const LONGEST_RANGE = 8 * 1024 * 1024;
-const RANGE = /^bytes (\d+)-\d+(\/.*)$/;
+const RANGE = /^bytes (\d+)-\d+(\/.*)$/i;
 
 export function isLongRange({ status, headers, length = 0 }: ResponseHead): boolean {
   return status === 206 && length > LONGEST_RANGE && RANGE.test(valueOf('content-range', headers) ?? '');
@@ -50,11 +50,8 @@ export async function beginningOf(
   return { ...response, headers: [...kept, `content-length: ${size}`, range], body };
 }
 
-/** The value of a header, in small letters. */
+/** The value of a header. @param name In small letters. */
 export function valueOf(name: string, headers: readonly string[]): string | undefined {
   const found = headers.find((one) => one.toLowerCase().startsWith(`${name}:`));
-  return found
-    ?.slice(name.length + 1)
-    .trim()
-    .toLowerCase();
+  return found?.slice(name.length + 1).trim();
 }

@@ -88,6 +88,17 @@ export class Targets {
     return (tree && pathTo(tree.frameTree, frameId)) ?? [];
   }
 
+  /** The origin of a document or a worker. Undefined if it is not known. */
+  async originOf(frameId: string): Promise<string | undefined> {
+    const target = await this.containing(frameId);
+    if (target === undefined) return undefined;
+    if (target.type.endsWith('worker')) return new URL(target.url).origin;
+    // Which of the blank documents are in a sandbox, the tree of frames does not say. Before it, all contexts are reported.
+    const frames = await this.frames(target, frameId);
+    const place = [...target.places.values()].findLast((one) => one.frameId === frameId);
+    return place?.origin ?? frames.findLast(({ url }) => !url.startsWith('about:'))?.securityOrigin;
+  }
+
   async #begin(target: AttachedTarget): Promise<void> {
     const { type } = target;
     const prepared = KINDS.test(type) ? this.#prepare(target) : undefined;

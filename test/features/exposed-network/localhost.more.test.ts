@@ -52,8 +52,8 @@ const text =
     inPage(ofFetch(`'${path}'`));
 
 /** The error of a navigation, without the address. */
-const openFails = async (page: Page, url: string) =>
-  page.goto(url).then(
+const openFails = async (page: Page, url: string, waitUntil: 'load' | 'commit' = 'load') =>
+  page.goto(url, { waitUntil }).then(
     (response) => response?.status(),
     (error: Error) => /net::\w+/.exec(error.message)?.[0] ?? error.message.split('\n')[0],
   );
@@ -232,6 +232,9 @@ const ROWS: Record<string, Row[]> = {
       async ({ inPage }) => [
         await inPage(ofFetch(`'/range', { headers: { range: 'bytes=4-12' } }`)),
         await inPage(ofFetch(`'/range'`)),
+        await inPage(
+          `return (await (await fetch('/headers', { headers: { range: 'bytes=0-' } })).json()).headers['accept-encoding']`,
+        ),
       ],
     ],
     [
@@ -317,8 +320,42 @@ const ROWS: Record<string, Row[]> = {
         await inPage(ofFetch(`'${other}/cors-star'`)),
         await inPage(ofFetch(`'${other}/cors-star', { credentials: 'include' }`)),
         await inPage(ofFetch(`'${other}/text'`)),
-        await inPage(ofFetch(`'${other}/corp', { mode: 'no-cors' }`)),
       ],
+    ],
+    [
+      'Cross-Origin-Resource-Policy',
+      async ({ inPage, page, at, other }) => {
+        const found = [];
+        const load = (url: string) => `fetch('${url}', { mode: 'no-cors' }).then((r) => r.type, String)`;
+        for (const policy of ['same-origin', 'Same-Origin', 'same-site', 'cross-origin', 'odd'])
+          found.push([policy, await inPage(`return ${load(`${other}/corp?${policy}`)}`)]);
+        for (const kind of [
+          'src="data:text/html,CODE"',
+          'srcdoc="CODE"',
+          'sandbox="allow-scripts" srcdoc="CODE"',
+          'src="about:blank"',
+        ])
+          found.push(
+            await inPage(`const said = new Promise((resolve) => (onmessage = ({ data }) => resolve(data)));
+              const code = "${load(`${at}/corp?same-origin`)}.then((t) => parent.postMessage(t, '*'))";
+              document.body.innerHTML = ${JSON.stringify(`<iframe ${kind}></iframe>`)}.replace('CODE', '<script>' + code + '</script>');
+              if (${kind.includes('blank')}) frames[0].eval(code);
+              return said;`),
+          );
+        found.push(
+          await inPage(
+            `return ${load(`${other}/corp?same-origin`).replace("'no-cors'", "'no-cors', method: 'POST'")}`,
+          ),
+          await inPage(`const code = "onconnect = ({ ports: [port] }) => ${load(`${other}/corp?same-origin`)}.then((t) => port.postMessage(t))";
+            const w = new SharedWorker(URL.createObjectURL(new Blob([code])));
+            return new Promise((resolve) => (w.port.onmessage = ({ data }) => resolve(data)));`),
+        );
+        const far = other.replace('shop', 'api.shop');
+        await page.goto(`${other}/`);
+        for (const policy of ['same-site', 'same-origin'])
+          found.push(await inPage(`return ${load(`${far}/corp?${policy}`)}`));
+        return found;
+      },
     ],
     [
       'CORS: preflights',
@@ -502,9 +539,11 @@ const ROWS: Record<string, Row[]> = {
           await inPage(`const a = new AbortController(); const r = await fetch('/never-ends?1', { signal: a.signal });
           const first = new TextDecoder().decode((await r.clone().body.getReader().read()).value);
           setTimeout(() => a.abort(), 200); const why = await r.text().catch((e) => e.name);
-          const other = await fetch('/never-ends?2'); await other.body.cancel();
+          const unused = new AbortController();
+          const other = await fetch(new Request('/never-ends?2', { signal: unused.signal }), { signal: null }); unused.abort();
+          const reader = other.body.getReader(); const kept = new TextDecoder().decode((await reader.read()).value); await reader.cancel();
           void (await fetch('/never-ends?3')).text();
-          return [first, why, other.bodyUsed];`);
+          return [first, why, kept, other.bodyUsed];`);
         await page.goto(`${at}/text`);
         for (const one of [1, 2, 3])
           await expect.poll(() => app.log, { timeout: 5000 }).toContain(`aborted /never-ends?${one}`);
@@ -623,7 +662,10 @@ const ROWS: Record<string, Row[]> = {
       'a worker, and its fetch',
       async ({ inPage }) =>
         inPage(
-          `const w = new Worker('/worker.js'); w.postMessage('/text'); return new Promise((resolve) => (w.onmessage = ({ data }) => resolve(data)))`,
+          `const answer = (w) => new Promise((resolve) => (w.onmessage = ({ data }) => resolve(data)));
+          const w = new Worker('/worker.js'); w.postMessage('/text'); const read = await answer(w);
+          const code = "postMessage([Object.hasOwn(self, 'fetch'), Object.hasOwn(WorkerGlobalScope.prototype, 'fetch')])";
+          return [read, await answer(new Worker(URL.createObjectURL(new Blob([code]))))]`,
         ),
     ],
     [
@@ -698,6 +740,11 @@ const ROWS: Record<string, Row[]> = {
         await page.goto(`${at}/set-cookies`);
         await page.goto(`${other}/`);
         await inPage(socket(`'${at.replace('http', 'ws')}/socket'`, `socket.send('a')`));
+        // A host of the same site.
+        const near = at.replace('localhost', 'api.shop.localhost');
+        await page.goto(`${near}/set-cookies`);
+        await page.goto(`${other}/`);
+        await inPage(socket(`'${near.replace('http', 'ws')}/socket'`, `socket.send('a')`));
         return app.log.filter((line) => line.startsWith('upgrade'));
       },
     ],
@@ -849,13 +896,22 @@ const ROWS: Record<string, Row[]> = {
     ],
     ['a connection that is reset', async ({ page, at }) => openFails(page, `${at}/reset`)],
     [
-      'a connection that is closed without a response, a response that is no HTTP',
-      async ({ page, at }) => [await openFails(page, `${at}/empty`), await openFails(page, `${at}/garbage`)],
-      'CDP has no errors of these names: the navigation fails with ERR_CONNECTION_CLOSED, or ERR_FAILED',
+      'a connection that is closed without a response, a response that is no HTTP, a document that is cut short',
+      async ({ page, at }) => [
+        await openFails(page, `${at}/empty`),
+        await openFails(page, `${at}/garbage`),
+        await openFails(page, `${at}/truncated-page`, 'commit'),
+      ],
+      'CDP has no errors of these names: the navigation fails with ERR_CONNECTION_CLOSED, ERR_FAILED, or ERR_CONNECTION_RESET',
     ],
     [
-      'a response that is cut short',
-      async ({ inPage }) => inPage(`return fetch('/truncated').then((r) => r.text()).catch(String)`),
+      'fetch: a response that is cut short, or whose encoding is broken',
+      async ({ inPage }) => [
+        await inPage(`const r = await fetch('/truncated'); return [r.status, await r.text().catch(String)]`),
+        await inPage(
+          `const r = await fetch('/broken-gzip'); return [r.status, await r.text().catch(String)]`,
+        ),
+      ],
     ],
   ],
   'The automation library': [
