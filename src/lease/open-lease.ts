@@ -254,19 +254,18 @@ class Acquisition<Session extends object> {
     this.#isOpen = false;
     // Clocks and rounding differ: half of the requested time counts as waited.
     const hasWaited = clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
+    const isOutage = 'error' in outcome && outcome.isOutage && !hasWaited;
+    const retryAfter = 'error' in outcome ? retryAfterOf(outcome.error) : undefined;
+    if (isOutage) passage.fails(retryAfter);
+    else passage.works();
     if (outcome.kind === 'granted') {
-      passage.works();
       this.#attempts.leased();
       // Where the connection is the lease, the service has not leased a browser yet.
       if (outcome.granted.ticket) this.#turn.served();
       return outcome.granted;
     }
-    const isOutage = 'error' in outcome && outcome.isOutage && !hasWaited;
     // A service that refuses at once has no browser.
     const isFull = outcome.kind === 'unavailable' && !outcome.isOutage && service.waits === 'never';
-    const retryAfter = 'error' in outcome ? retryAfterOf(outcome.error) : undefined;
-    if (isOutage) passage.fails(retryAfter);
-    else passage.works();
     if (isFull) this.#turn.refused(retryAfter);
     throw this.#attempts.add(outcome, { hasWaited, isPaced: isOutage || isFull });
   }
