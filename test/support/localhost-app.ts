@@ -148,6 +148,23 @@ const ANSWERS: Record<string, Answer> = {
       if (!response.write(MEGABYTE)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
   },
   '/flooded': (_request, response) => response.end(String(flooded)),
+  /** Sends a second of sound in a second. */
+  '/slow.wav': ({ headers }, response) => {
+    const [, from = '0'] = /bytes=(\d+)-/.exec(headers.range ?? '') ?? [];
+    response.writeHead(206, {
+      'content-type': 'audio/wav',
+      'content-length': SOUND.size - Number(from),
+      'content-range': `bytes ${from}-${SOUND.size - 1}/${SOUND.size}`,
+    });
+    const [part] = SOUND.read(Number(from), 44);
+    response.write(part ?? '');
+    const timer = setInterval(() => response.write(Buffer.alloc(4410, 0x80)), 100);
+    response.on('close', () => clearInterval(timer));
+  },
+  '/slow-named': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': 12 }).write('first ');
+    setTimeout(() => response.end('second'), 1500);
+  },
   '/sound.wav': ({ headers }, response) => {
     const [, from = '0', to] = /bytes=(\d+)-(\d*)/.exec(headers.range ?? '') ?? [];
     const end = Number(to || SOUND.size - 1) + 1;

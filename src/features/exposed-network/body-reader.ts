@@ -18,7 +18,7 @@ export const LIMITS: StreamLimits = { eventSource: 1500, silence: 10_000, total:
 /** Maximum size of a body in bytes: Chromium closes a connection with a message of more than 100 MB, which is encoded in base64. */
 const LARGEST_BODY = 64 * 1024 * 1024;
 /** Size in bytes of a body from which a page that can reads it in parts: the browser would hold it several times. */
-const LONG_BODY = 16 * 1024 * 1024;
+export const LONG_BODY = 16 * 1024 * 1024;
 /** Size in bytes of a body that waits for no memory. */
 const SMALL_BODY = 1024 * 1024;
 /** Maximum size in bytes of all other bodies together. */
@@ -150,7 +150,8 @@ export class BodyReader {
     const { hasLength, isOfEvents } = this.#how;
     this.#silent = clock.setTimeout(cut, silence);
     const longest = isOfEvents ? eventSource : total;
-    if (!hasLength) this.#longest = clock.setTimeout(cut, this.#canContinue ? continued : longest);
+    if (this.#canContinue) this.#longest = clock.setTimeout(cut, continued);
+    else if (!hasLength) this.#longest = clock.setTimeout(cut, longest);
   }
 
   #stopTimers(): void {

@@ -13,7 +13,7 @@ import { ExposedSender, type ExposedResponse, type ResponseHead } from './expose
 import { ExposedStreams, type TrackedRequest } from './exposed-streams.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
 import { BrowserClients, timeOf } from './browser-clients.js';
-import { beginningOf, isFile, isLongRange, isStreamOfEvents, valueOf } from './response-kinds.js';
+import { beginningOf, isFile, isRange, isStreamOfEvents, valueOf } from './response-kinds.js';
 import { areOfOneSite } from './same-site.js';
 import { Targets, type AttachedTarget } from './targets.js';
 import type { MessageFilter, MessageRules } from '../../connect/message-filter.js';
@@ -396,7 +396,7 @@ export class ExposedNetwork implements ConnectExtension {
       if (isOfEventSource(paused, from)) return 'events';
       return from.tracked.isOfFetch() ? 'parts' : undefined;
     }
-    if (resourceType === 'Media') return isLongRange(head) ? 'range' : undefined;
+    if (resourceType === 'Media') return isRange(head) ? 'range' : undefined;
     if (resourceType !== 'Document' || !this.#standIns.arriveFrom(from.target?.browserContextId))
       return undefined;
     // Of a link with a file name: the browser saves whatever it receives.

@@ -6,8 +6,10 @@ import { onAbort } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { isRecord, jsonOf } from '../../shared/json.js';
 import type { BrowserClients } from './browser-clients.js';
+import { LONG_BODY } from './body-reader.js';
 import type { ExposedResponse } from './exposed-request.js';
 import { replaceFetch, type PartMessage } from './page-fetch.js';
+import { valueOf } from './response-kinds.js';
 import { pageOf, type AttachedTarget, type Targets } from './targets.js';
 
 /** The name in pages of the function through which their `fetch` reaches this process. */
@@ -17,10 +19,10 @@ const HEADER = 'x-exposed-stream';
 /** Bytes of one part, and those that wait in the page until it reads them. */
 const PART = 1024 * 1024;
 const MOST_WAITING = 4 * PART;
-/** Bytes of a body that clients of the browser can read. */
+/** Bytes of a body of unknown length that clients of the browser can read. One that names its length can have those of a whole body. */
 const MOST_KEPT = 4 * PART;
 const NOT_KEPT =
-  'The page has read the response in parts (exposeNetwork), and it has more than 4 MB: it was not kept.';
+  'The page has read the response in parts (exposeNetwork), and it has more than 4 MB, or 16 MB if it names its length: it was not kept.';
 /** Characters of parts, which the browser compiles as code and so keeps, until a page or a worker collects its garbage. */
 const MOST_UNCOLLECTED = 64 * PART;
 /** Milliseconds in which a page must begin to read. */
@@ -141,7 +143,8 @@ export class ExposedStreams {
     const { body: beginning, rest, headers } = response;
     const [oldest] = this.#open.keys();
     if (this.#open.size >= MOST_OPEN) this.#close(oldest!);
-    const kept = new KeptBody(rest);
+    const length = Number(valueOf('content-length', headers));
+    const kept = new KeptBody(rest, length <= LONG_BODY ? LONG_BODY : MOST_KEPT);
     this.#plan.clients.keepBody(networkId, () => kept.whole());
     const stream: Stream = { parts: partsOf([...beginning], rest, kept), rest };
     this.#open.set(id, stream);
@@ -243,23 +246,26 @@ function* slicesOf(bytes: Buffer, kept: KeptBody): Iterable<Buffer> {
 /** What clients of the browser can read of a body, after its end. */
 class KeptBody {
   readonly #ended: Promise<void>;
+  readonly #most: number;
   #parts: Buffer[] = [];
   #size = 0;
 
-  constructor(body: Readable) {
+  /** @param most Size in bytes of a body that is kept. */
+  constructor(body: Readable, most: number) {
+    this.#most = most;
     this.#ended = body.closed ? Promise.resolve() : new Promise((resolve) => body.once('close', resolve));
   }
 
   add(bytes: Buffer): void {
     this.#size += bytes.length;
-    if (this.#size <= MOST_KEPT) this.#parts.push(bytes);
+    if (this.#size <= this.#most) this.#parts.push(bytes);
     else this.#parts = [];
   }
 
   /** Resolves after the end. */
   async whole(): Promise<Buffer> {
     await this.#ended;
-    if (this.#size > MOST_KEPT) throw new Error(NOT_KEPT);
+    if (this.#size > this.#most) throw new Error(NOT_KEPT);
     return Buffer.concat(this.#parts);
   }
 }

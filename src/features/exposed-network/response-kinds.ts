@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { clock } from '../../shared/clock.js';
 import type { ExposedResponse, ResponseHead } from './exposed-request.js';
 
 export function isStreamOfEvents({ status, headers }: Pick<ResponseHead, 'status' | 'headers'>): boolean {
@@ -22,27 +23,29 @@ export function isFile(
   return /^attachment\b/i.test(disposition) || FILES.test(valueOf('content-type', headers) ?? '');
 }
 
-/** Size in bytes of a range that a video or a sound receives: it requests the next one by itself. */
+/** Size in bytes of a range that a video or a sound receives, and ms until it does: it requests the next one by itself. */
 const LONGEST_RANGE = 8 * 1024 * 1024;
+const LONGEST_WAIT = 1000;
 const RANGE = /^bytes (\d+)-\d+(\/.*)$/i;
 
-export function isLongRange({ status, headers, length = 0 }: ResponseHead): boolean {
-  return status === 206 && length > LONGEST_RANGE && RANGE.test(valueOf('content-range', headers) ?? '');
+export function isRange({ status, headers }: ResponseHead): boolean {
+  return status === 206 && RANGE.test(valueOf('content-range', headers) ?? '');
 }
 
-/** Makes of a long range a shorter one. */
+/** Makes of a long range, or of one that arrives slowly, a shorter one. */
 export async function beginningOf(
   response: ExposedResponse & { readonly rest: Readable },
   signal: AbortSignal,
 ): Promise<ExposedResponse> {
   const { headers, rest } = response;
   const body: Buffer[] = [];
+  const started = clock.now();
   let size = 0;
   for await (const chunk of rest as AsyncIterable<Buffer>) {
     signal.throwIfAborted();
     body.push(chunk.subarray(0, LONGEST_RANGE - size));
     size += body.at(-1)!.length;
-    if (size === LONGEST_RANGE) break;
+    if (size === LONGEST_RANGE || clock.now() - started > LONGEST_WAIT) break;
   }
   const [, from = '', total = ''] = RANGE.exec(valueOf('content-range', headers)!)!;
   const kept = headers.filter((one) => !/^content-(length|range):/i.test(one));

@@ -475,6 +475,12 @@ const ROWS: Record<string, Row[]> = {
       'CDP carries a response as one message, of at most 100 MB in base64: only `fetch` reads in parts',
     ],
     [
+      'a sound that arrives as slowly as it plays',
+      async ({ inPage }) =>
+        inPage(`const sound = new Audio('/slow.wav'); sound.muted = true; document.body.append(sound);
+          return new Promise((resolve) => { sound.onplaying = () => resolve(Math.round(sound.duration)); sound.onerror = () => resolve('error'); setTimeout(resolve, 10_000, 'late'); void sound.play(); });`),
+    ],
+    [
       'a sound of 80 MB, and a jump to its end',
       async ({ page, at, inPage }) => {
         await page.goto(`${at}/`);
@@ -499,12 +505,16 @@ const ROWS: Record<string, Row[]> = {
     [
       'fetch: a response in parts, its first part at once, and what the library sees of it',
       async ({ inPage, page }) => {
-        const arrived = page.waitForResponse('**/slow-parts');
-        const seen =
-          await inPage(`const r = await fetch('/slow-parts'); const reader = r.body.getReader(); const seen = [];
-          for (let part; !(part = await reader.read()).done; ) seen.push(new TextDecoder().decode(part.value));
-          return [seen, r.url === location.origin + '/slow-parts', r.type, r.redirected, r.status, [...r.headers].filter(([n]) => !/date|keep-alive|connection/.test(n)), r.bodyUsed, r instanceof Response];`);
-        return [seen, await (await arrived).text()];
+        const found = [];
+        for (const path of ['/slow-parts', '/slow-named']) {
+          const arrived = page.waitForResponse(`**${path}`);
+          const seen =
+            await inPage(`const r = await fetch('${path}'); const reader = r.body.getReader(); const seen = [];
+            for (let part; !(part = await reader.read()).done; ) seen.push(new TextDecoder().decode(part.value));
+            return [seen, r.url === location.origin + '${path}', r.type, r.redirected, r.status, [...r.headers].filter(([n]) => !/date|keep-alive|connection/.test(n)), r.bodyUsed, r instanceof Response];`);
+          found.push([seen, await (await arrived).text()]);
+        }
+        return found;
       },
     ],
     [
