@@ -236,7 +236,7 @@ class Acquisition<Session extends object> {
     const { signal } = this.#deadline;
     await this.#turn.begin(retry, signal);
     signal.throwIfAborted();
-    const passage = await client.host.breaker.enter(retry, signal);
+    const permit = await client.host.breaker.enter(retry, signal);
     this.#call.counts.acquireAttempts++;
     const { progress } = this.#attempts;
     const { timeLeft } = this.#deadline;
@@ -247,7 +247,7 @@ class Acquisition<Session extends object> {
     const onSend = () => (this.#isOpen = true);
     const outcome = await requestGrant({ pool, wanted, signal, emit, onCrash, onSend }).catch(
       (error: unknown) => {
-        passage.end();
+        permit.release();
         throw error;
       },
     );
@@ -256,8 +256,8 @@ class Acquisition<Session extends object> {
     const hasWaited = clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
     const isOutage = 'error' in outcome && outcome.isOutage && !hasWaited;
     const retryAfter = 'error' in outcome ? retryAfterOf(outcome.error) : undefined;
-    if (isOutage) passage.fails(retryAfter);
-    else passage.works();
+    if (isOutage) permit.failed(retryAfter);
+    else permit.succeeded();
     if (outcome.kind === 'granted') {
       this.#attempts.leased();
       // Where the connection is the lease, the service has not leased a browser yet.

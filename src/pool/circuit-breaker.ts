@@ -4,14 +4,14 @@ import { Semaphore } from '../shared/semaphore.js';
 /** A request without an error for this many ms has reached a service that works, and waits for a browser. */
 const PROBE_PATIENCE = 12_000;
 
-/** One request to a service that may have an outage. Each function ends it. */
-interface Passage {
+/** Permits one request. Its holder must call one of the functions after the request. */
+interface Permit {
   /** The service works. */
-  works(): void;
+  succeeded(): void;
   /** The service has a problem. @param retryAfter Milliseconds that it asked to wait. */
-  fails(retryAfter: number | undefined): void;
-  /** Nobody knows, because the caller has left. */
-  end(): void;
+  failed(retryAfter: number | undefined): void;
+  /** The outcome is unknown, because the caller has left. */
+  release(): void;
 }
 
 /**
@@ -28,11 +28,8 @@ export class CircuitBreaker {
   /** One during an outage. */
   readonly #turns = new Semaphore();
 
-  /**
-   * Waits until a request may be sent: at once while the service works, otherwise in turn, after a pause by `retry`. The caller must
-   * end the passage.
-   */
-  async enter(retry: Backoff, signal: AbortSignal): Promise<Passage> {
+  /** Waits until a request may be sent: at once while the service works, otherwise in turn, after a pause by `retry`. */
+  async enter(retry: Backoff, signal: AbortSignal): Promise<Permit> {
     const leave = this.#failures > 0 ? await this.#turns.take(1, signal) : () => {};
     const isProbe = this.#failures > 0;
     if (!isProbe) leave();
@@ -43,27 +40,27 @@ export class CircuitBreaker {
       });
     }
     let hasWorked = false;
-    const patience = startTimer(PROBE_PATIENCE, () => works());
-    const end = () => {
+    const patience = startTimer(PROBE_PATIENCE, () => succeeded());
+    const release = () => {
       clock.clearTimeout(patience);
       leave();
     };
-    const works = () => {
+    const succeeded = () => {
       hasWorked = true;
       this.#failures = 0;
-      end();
+      release();
       this.#turns.admitAll();
     };
-    const fails = (retryAfter: number | undefined) => {
+    const failed = (retryAfter: number | undefined) => {
       // Requests that were sent before the outage say nothing new.
       if (!hasWorked && (isProbe || this.#failures === 0)) {
         this.#failures++;
         this.#lastFailure = clock.now();
         this.#retryAfter = retryAfter;
       }
-      end();
+      release();
     };
-    return { works, fails, end };
+    return { succeeded, failed, release };
   }
 
   async #pause(retry: Backoff, signal: AbortSignal): Promise<void> {

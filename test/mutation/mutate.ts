@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
  * only the changes that the last run did not detect.
  */
 const DEFAULT = [
-  ...['acquire', 'held-browser', 'hooks', 'lease', 'link', 'open-lease'].map(
+  ...['acquire-attempts', 'held-browser', 'hooks', 'lease', 'link', 'open-lease'].map(
     (name) => `src/lease/${name}.ts`,
   ),
   ...['release', 'pending-releases', 'grant', 'browser-pool'].map((name) => `src/pool/${name}.ts`),

@@ -185,15 +185,15 @@ describe('callers during an outage', () => {
       const { signal } = caller;
       const retry = { factor: 1, minTimeout: pause, maxTimeout: pause, randomize: false };
       const send = async () => {
-        const passage = await this.#breaker.enter(retry, signal);
+        const permit = await this.#breaker.enter(retry, signal);
         this.sent.push(name);
         const answer = new Promise<Outcome>((resolve) => this.#answers.set(name, resolve));
         const outcome = await raceAbort(answer, signal).catch((error: unknown) => {
-          passage.end();
+          permit.release();
           throw error;
         });
-        if (outcome === 'works') passage.works();
-        else passage.fails(outcome === 'down' ? undefined : 5000);
+        if (outcome === 'works') permit.succeeded();
+        else permit.failed(outcome === 'down' ? undefined : 5000);
         return outcome;
       };
       send().then(
