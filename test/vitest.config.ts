@@ -19,12 +19,6 @@ const LAYERS = {
 };
 
 /**
- * Files without mocked modules share the modules that they load, which halves the time of the unit tests. The other layers
- * have a process for each file, so that the leak check can attribute a socket or browser.
- */
-const SHARED = { isolate: false } as const;
-
-/**
  * Needs less processor time than a whole Chromium, on which only the examples, the matrix and the test files with
  * `useWholeBrowser` run. Debian's package is chromium-headless-shell.
  */
@@ -76,9 +70,9 @@ class LongestFirst extends BaseSequencer {
 
 const settings: Record<string, object> = {
   // A unit test that starts a browser fails, also where one is installed. Most of its time is waiting.
-  unit: { ...SHARED, env: { CHROME_PATH: '/none' }, maxWorkers: 8 },
+  unit: { env: { CHROME_PATH: '/none' }, maxWorkers: 8 },
   real: browser,
-  more: browser,
+  more: { ...browser, isolate: true },
 };
 
 export default defineConfig({
@@ -99,7 +93,9 @@ export default defineConfig({
     slowTestThreshold: 600_000,
     setupFiles: ['test/support/leaks.ts', 'test/support/own-secrets.ts'],
     pool: 'forks',
-    isolate: true,
+    // The files of a worker share its process and the modules that it has loaded: to load them again for each file takes
+    // a second of a processor, half of the time of the unit tests. The leak check looks at the end of each file.
+    isolate: false,
     // Tests provoke warnings.
     execArgv: ['--no-warnings'],
     // Most of the time of a test is waiting for another process: four workers leave two cores idle a third of the time.

@@ -9,22 +9,6 @@ const TREE = { id: 2, method: 'browsingContext.getTree', params: {} };
 const STATUS = { id: 3, method: 'session.status', params: {} };
 const END = { id: 4, method: 'session.end', params: {} };
 
-// First: the package is loaded once.
-it('refuses BiDi with 501 when chromium-bidi is not installed, while CDP works', async () => {
-  vi.doMock('chromium-bidi', () => {
-    throw new Error('Cannot find package');
-  });
-  const session = await api.lease();
-  const { outcome, body } = await tryWebSocket(session.webdriver_ws_url);
-  expect([outcome, body.code]).toEqual([501, 'not_implemented']);
-  expect(body.message).toContain('npm install chromium-bidi');
-  const { outcome: cdp, socket } = await tryWebSocket(session.cdp_ws_url);
-  expect(cdp).toBe('open');
-  socket.terminate();
-  vi.doUnmock('chromium-bidi');
-  await api.release(session);
-});
-
 describe('a BiDi socket', () => {
   it('expects session.new first, and answers it with session and capabilities as chromedriver does', () =>
     withSocket(api, async (socket, sessionId) => {

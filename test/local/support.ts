@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { WebSocket } from 'ws';
 import {
   startLocalPool,
@@ -14,6 +14,7 @@ import {
   type LocalPoolOptions,
 } from '../../src/local.js';
 import type { AcquireRequest, BrowserSession, PoolRecord } from '../../src/index.js';
+import { atEndOfFile } from '../support/worker.js';
 
 export { titled } from '../support/local.js';
 
@@ -108,9 +109,6 @@ export class Api {
   }
 }
 
-const afterFile: (() => unknown)[] = [];
-afterAll(() => Promise.all(afterFile.map((end) => end())));
-
 /** Starts a pool that closes after the test file, and collects its events. */
 export async function startApi(options: LocalPoolOptions = {}): Promise<Api> {
   const events: LocalPoolEvent[] = [];
@@ -119,7 +117,7 @@ export async function startApi(options: LocalPoolOptions = {}): Promise<Api> {
     options.onLog?.(event);
   };
   const pool = await startLocalPool({ ...options, onLog });
-  afterFile.push(() => pool.close());
+  atEndOfFile(() => pool.close());
   return new Api(pool, events);
 }
 
@@ -127,7 +125,7 @@ export async function startApi(options: LocalPoolOptions = {}): Promise<Api> {
 export async function serve(answer: RequestListener = () => {}): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  afterFile.push(() => {
+  atEndOfFile(() => {
     server.close();
     server.closeAllConnections();
   });

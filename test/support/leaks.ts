@@ -1,14 +1,14 @@
-import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, vi } from 'vitest';
 import { describeHandles, newIn, openHandles } from './open-handles.js';
 import { kill, processesOf } from './processes.js';
+import { endFile, folder } from './worker.js';
 
 /**
- * Setup of every test file: fails the file when a process, a profile folder, a server or a socket survives it. Each
- * file has its own TMPDIR, which identifies what it left.
+ * Setup of every test file: fails the file when a process, a profile folder, a server or a socket survives it. The
+ * TMPDIR of its worker identifies what it left.
  */
 
 /** Milliseconds until processes have ended and removed their profile folders: a busy machine needs long for a browser. */
@@ -18,11 +18,8 @@ const HANDLE_GRACE = 3_000;
 /** Fewest looks until then, because a blocked event loop does not read that a socket has ended. */
 const FEWEST_LOOKS = 40;
 
-const before = process.env['TMPDIR'];
-// Short: Chromium creates a Unix socket in it, whose path may have about a hundred characters.
-const folder = mkdtempSync(join(realpathSync(tmpdir()), 'pb-'));
-process.env['TMPDIR'] = folder;
-
+// The next file of this worker begins with the same variables.
+const variables = { ...process.env };
 // A test must never reach a real service, or a proxy, that the shell's environment names.
 for (const name of Object.keys(process.env))
   if (/^BROWSER_POOL_|_proxy$/i.test(name)) delete process.env[name];
@@ -31,6 +28,7 @@ const handlesBefore = openHandles();
 
 afterAll(async () => {
   vi.useRealTimers();
+  await endFile();
   const leaks = [
     ...(await waitForNone(leftFromProcesses, PROCESS_GRACE)),
     ...(await waitForNone(newHandles, HANDLE_GRACE)),
@@ -67,7 +65,8 @@ function newHandles(): string[] {
 /** Ends leaked processes and removes leaked files after the report. */
 function clean(): void {
   processesOf(folder).forEach(kill);
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
-  if (before === undefined) delete process.env['TMPDIR'];
-  else process.env['TMPDIR'] = before;
+  for (const name of readdirSync(folder))
+    rmSync(join(folder, name), { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
+  Object.assign(process.env, variables);
 }
