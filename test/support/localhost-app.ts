@@ -84,6 +84,8 @@ const ANSWERS: Record<string, Answer> = {
   '/redirect': text('', { location: '/redirect2', 'set-cookie': ['first=1', 'second=2; HttpOnly'] }, 302),
   '/redirect2': text('', { location: '/' }, 301),
   '/redirect307': text('', { location: '/echo' }, 307),
+  '/slow-redirect': (_request, response) =>
+    setTimeout(() => response.writeHead(307, { location: '/echo' }).end(), 300),
   '/redirect303': text('', { location: '/echo' }, 303),
   '/loop': text('', { location: '/loop' }, 302),
   '/echo': async (request, response) => {

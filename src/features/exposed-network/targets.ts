@@ -1,7 +1,10 @@
+import { raceTimeout } from '../../shared/abort.js';
 import type { CdpClient, EventListeners, Target } from '../../connect/cdp-client.js';
 import type { FrameTree } from '../../connect/message.js';
 import { filterOf, type PageStarts } from '../../connect/page-starts.js';
 
+/** Milliseconds in which pages must say whether a frame is theirs. */
+const LONGEST_SEARCH = 1000;
 /** Whose scripts are not ours to change, or that have none. */
 const KINDS = /^(page|iframe|worker|shared_worker|service_worker)$/;
 
@@ -73,10 +76,15 @@ export class Targets {
     if (itself) return itself;
     const known = all.find(({ places }) => [...places.values()].some((place) => place.frameId === frameId));
     if (known) return known;
-    for (const target of all)
-      if (target.type === 'page' || target.type === 'iframe')
-        if ((await this.frames(target, frameId)).length > 0) return target;
-    return undefined;
+    // A page that is busy does not answer. The frame can have been removed, while its request goes on.
+    const asked = all
+      .filter(({ type }) => type === 'page' || type === 'iframe')
+      .map(async (target) => {
+        if ((await this.frames(target, frameId)).length === 0) throw new Error('It is not there.');
+        return target;
+      });
+    const late = () => new Error('No page has answered.');
+    return raceTimeout(LONGEST_SEARCH, () => Promise.any(asked), late).catch(() => undefined);
   }
 
   /** The frames from the top of a target down to one of them. Empty if it is not there. */
@@ -93,10 +101,11 @@ export class Targets {
     const target = await this.containing(frameId);
     if (target === undefined) return undefined;
     if (target.type.endsWith('worker')) return new URL(target.url).origin;
-    // Which of the blank documents are in a sandbox, the tree of frames does not say. Before it, all contexts are reported.
-    const frames = await this.frames(target, frameId);
     const place = [...target.places.values()].findLast((one) => one.frameId === frameId);
-    return place?.origin ?? frames.findLast(({ url }) => !url.startsWith('about:'))?.securityOrigin;
+    // A page that waits for a synchronous request does not answer.
+    if (place) return place.origin;
+    const frames = await this.frames(target, frameId);
+    return frames.findLast(({ url }) => !url.startsWith('about:'))?.securityOrigin;
   }
 
   async #begin(target: AttachedTarget): Promise<void> {

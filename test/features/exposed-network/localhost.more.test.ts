@@ -254,6 +254,13 @@ const ROWS: Record<string, Row[]> = {
       x.onloadend = () => resolve([seen, x.status, x.responseText, x.getResponseHeader('content-type')]); x.open('GET', '/text'); x.send(); })`),
     ],
     [
+      'a synchronous XMLHttpRequest',
+      async ({ inPage }) =>
+        inPage(
+          `return ['/text', '/corp?same-origin'].map((path) => { const x = new XMLHttpRequest(); x.open('GET', path, false); x.send(); return [x.status, x.responseText]; })`,
+        ),
+    ],
+    [
       'beacon and keepalive',
       async ({ inPage, app, page }) => {
         await inPage(
@@ -262,6 +269,24 @@ const ROWS: Record<string, Row[]> = {
         await page.close();
         await expect.poll(() => app.log.length).toBeGreaterThan(1);
         return app.log.toSorted();
+      },
+    ],
+    [
+      'keepalive of a frame that is removed, next to a page that is busy',
+      async ({ page, at, other, app, open }) => {
+        const busy = await open({});
+        await busy.goto(`${at}/`);
+        await page.setContent(`<iframe src="${other}/text"></iframe>`);
+        await expect.poll(() => page.frames()[1]?.url()).toContain('/text');
+        const frame = page.frames()[1]!;
+        await busy.evaluate(
+          'void setTimeout(() => { for (const end = Date.now() + 4000; Date.now() < end; ); })',
+        );
+        await frame.evaluate(`void fetch('/slow-redirect', { method: 'POST', body: 'a', keepalive: true })`);
+        await expect.poll(() => app.log).toContain('POST /slow-redirect');
+        await page.evaluate('document.querySelector("iframe").remove()');
+        await expect.poll(() => app.log, { timeout: 2500 }).toContain('POST /echo');
+        return app.log.filter((line) => line.startsWith('POST'));
       },
     ],
     [
