@@ -1,7 +1,6 @@
 import http, { type ClientRequest, type RequestOptions } from 'node:http';
 import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import https from 'node:https';
-import type { LookupFunction } from 'node:net';
 import { pipeline, Transform, type Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { raceAbort } from '../../shared/abort.js';
@@ -16,6 +15,7 @@ import {
   type StreamLimits,
 } from './body-reader.js';
 import { Http2Sessions } from './http2-sessions.js';
+import { isLocalhost, routeTo } from './route.js';
 import { Room } from './room.js';
 
 /** A request of a page, to be sent from this machine. */
@@ -134,7 +134,7 @@ export class ExposedSender {
 
   async #request(request: ExposedRequest, signal: AbortSignal, mayReuse: boolean): Promise<Received> {
     const url = new URL(request.url);
-    const lookup = isLocalhost(url.hostname) ? lookupLocalhost : undefined;
+    const route = routeTo(url);
     const rejectUnauthorized = !this.acceptsInsecureCerts;
     const kept = Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.test(name));
     const has = (name: string) => kept.some(([one]) => one.toLowerCase() === name);
@@ -146,7 +146,7 @@ export class ExposedSender {
       ...Object.fromEntries(kept.map(([name, value]) => [name, asBytes(value)])),
     };
     if (url.protocol === 'https:') {
-      const session = await raceAbort(this.#http2.of(url, { rejectUnauthorized, lookup }), signal);
+      const session = await raceAbort(this.#http2.of(url, { rejectUnauthorized, route }), signal);
       if (session && !session.destroyed) return requestOver(session, url, { ...request, headers }, signal);
     }
     const options: RequestOptions & https.RequestOptions = {
@@ -159,7 +159,7 @@ export class ExposedSender {
       insecureHTTPParser: true,
       signal,
       rejectUnauthorized,
-      ...(lookup && { lookup }),
+      ...route,
     };
     return new Promise((resolve, reject) => {
       const sent: ClientRequest = (url.protocol === 'https:' ? https : http).request(url, options);
@@ -220,20 +220,6 @@ function factsOf(headers: IncomingHttpHeaders): Pick<Received, 'encoding' | 'len
 export function asBytes(value: string): string {
   return Buffer.from(value).toString('latin1');
 }
-
-function isLocalhost(name: string): boolean {
-  return name === 'localhost' || name.endsWith('.localhost');
-}
-
-/** A browser resolves these names by itself, to both addresses, and not every system does. */
-export const lookupLocalhost: LookupFunction = (_hostname, { all }, callback) => {
-  const addresses = [
-    { address: '127.0.0.1', family: 4 },
-    { address: '::1', family: 6 },
-  ];
-  if (all) return callback(null, addresses);
-  callback(null, '127.0.0.1', 4);
-};
 
 /** A browser accepts the newer encodings only where no old proxy can be between it and the server. */
 function encodingsFor({ protocol, hostname }: URL): string {

@@ -6,8 +6,9 @@ import { isRecord, jsonOf } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
 import type { BrowserClients } from './browser-clients.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
-import { asBytes, lookupLocalhost } from './exposed-request.js';
+import { asBytes } from './exposed-request.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
+import { routeTo } from './route.js';
 import { areOfOneSite } from './same-site.js';
 import { pageOf, type AttachedTarget, type Targets } from './targets.js';
 
@@ -120,11 +121,11 @@ export class ExposedWebSockets {
     const protocols = listOf(said.message['protocols']);
     const { origin, ...others } = headers;
     const options = { headers: others, origin, rejectUnauthorized: !acceptsInsecureCerts() };
-    const isLocalhost = /(^|\.)localhost$/.test(new URL(url).hostname);
     let socket: WebSocket;
     try {
-      // `lookup` is an option of Node's connections, which ws passes on.
-      socket = new Client(url, protocols, { ...options, ...(isLocalhost && { lookup: lookupLocalhost }) });
+      // ws passes them on.
+      const route: object = routeTo(new URL(url));
+      socket = new Client(url, protocols, { ...options, ...route });
     } catch {
       // A header of the page that no request may have.
       this.#open.delete(key);

@@ -1,10 +1,11 @@
 import http2, { type ClientHttp2Session } from 'node:http2';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
+import type { Route } from './route.js';
 
 export interface TlsHow {
   readonly rejectUnauthorized: boolean;
-  readonly lookup: LookupFunction | undefined;
+  readonly route: Route;
 }
 
 /** The connections to servers that speak HTTP/2. Over TLS, a browser speaks it wherever the server does. */
@@ -39,7 +40,7 @@ export class Http2Sessions {
       ...(isIP(host) === 0 && { servername: host }),
       ALPNProtocols: ['h2', 'http/1.1'],
       rejectUnauthorized: how.rejectUnauthorized,
-      ...(how.lookup && { lookup: how.lookup }),
+      ...how.route,
     });
     this.#opening.add(socket);
     await new Promise((resolve, reject) => {

@@ -475,6 +475,16 @@ describe('a request of an exposed URL', () => {
     expect(String((await sending).body)).toBe('done');
   });
 
+  it('connects to localhost while this process is busy', async () => {
+    const { send, server } = await serve((_request, response) => response.end('reached'));
+    const { port } = server.address() as AddressInfo;
+    const url = new ExposedHosts('localhost').read(`http://localhost:${port}/`, 'request')!;
+    const sending = send({ url });
+    // Longer than Node waits for one of the two addresses.
+    for (const end = Date.now() + 300; Date.now() < end;);
+    expect(String((await sending).body)).toBe('reached');
+  });
+
   it('rejects with the code of the connection', async () => {
     const { send, server } = await serve(() => {});
     server.close();
