@@ -132,7 +132,11 @@ const EVENTS = {
   'Log.entryAdded': logEntry,
   'Page.frameNavigated': frameNavigated,
   'Runtime.executionContextCreated': v.object({
-    context: v.object({ id: v.number(), origin: text, auxData: may(v.object({ frameId: may(text) })) }),
+    context: v.object({
+      id: v.number(),
+      origin: text,
+      auxData: may(v.object({ frameId: may(text), isDefault: may(v.boolean()) })),
+    }),
   }),
   'Runtime.executionContextDestroyed': v.looseObject({ executionContextId: v.number() }),
   'Runtime.executionContextsCleared': v.object({}),
@@ -404,7 +408,7 @@ const COMMANDS = {
   'storage.deleteCookies': inPartition,
   'webExtension.install': v.looseObject({}),
   'DOM.setFileInputFiles': v.object({ files: v.array(text) }),
-  'input.setFiles': v.object({ files: v.array(text) }),
+  'input.setFiles': v.object({ files: v.array(text), context: may(text) }),
 };
 
 type Read<Table extends Record<string, v.GenericSchema>, Name> = Name extends keyof Table

@@ -1,12 +1,15 @@
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { Transform, type Readable } from 'node:stream';
+import { PassThrough, Transform, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { clock } from '../shared/clock.js';
 import { namingFile } from '../shared/naming-file.js';
 
 /** Milliseconds in which the browser must download a stand-in: a distant browser is slow, and a frame may not download anything. */
 const LONGEST_WAIT = 60_000;
+
+/** The content of a file that was lost before its download. */
+const LOST = new PassThrough().destroy();
 
 /**
  * Files whose content is on this machine. The browser downloads a few bytes in their place, with their name, and the content takes the
@@ -24,8 +27,13 @@ export class StandIns {
     const key = keyOf(url, ++this.#lastSize);
     this.#waiting.set(key, content);
     const timer = clock.setTimeout(() => this.#waiting.has(key) && content.destroy(), LONGEST_WAIT).unref();
-    // It stays there: its stand-in must not pass for the file. Whoever reads the content receives its error.
-    content.once('close', () => clock.clearTimeout(timer)).on('error', () => {});
+    content.once('close', () => {
+      clock.clearTimeout(timer);
+      // Its stand-in must not pass for the file.
+      if (this.#waiting.has(key)) this.#waiting.set(key, LOST);
+    });
+    // Whoever reads the content receives its error.
+    content.on('error', () => {});
     return this.#lastSize;
   }
 

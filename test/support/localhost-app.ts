@@ -39,8 +39,9 @@ const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBR
 /** Sends a number of megabytes as fast as the client reads them. */
 const megabytes = (headers: (count: number) => Record<string, string | number>): Answer => {
   return (request, response) => {
-    const count = Number(new URL(request.url!, 'http://a').searchParams.get('mb'));
-    response.writeHead(200, headers(count));
+    const { searchParams } = new URL(request.url!, 'http://a');
+    const count = Number(searchParams.get('mb'));
+    response.writeHead(Number(searchParams.get('status') ?? 200), headers(count));
     if (request.method === 'HEAD') return response.end();
     const all = Array.from({ length: count }, () => MEGABYTE);
     return pipeline(Readable.from(all), response, () => {});

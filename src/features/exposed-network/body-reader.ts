@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import { clock } from '../../shared/clock.js';
-import type { Room } from './room.js';
+import { clock, delay } from '../../shared/clock.js';
+import { Room } from './room.js';
 
 /** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
 export interface StreamLimits {
@@ -21,8 +21,14 @@ const LARGEST_BODY = 64 * 1024 * 1024;
 export const LONG_BODY = 16 * 1024 * 1024;
 /** Size in bytes of a body that waits for no memory. */
 const SMALL_BODY = 1024 * 1024;
-/** Maximum size in bytes of all other bodies together. */
-export const MOST_MEMORY = 2 * LARGEST_BODY;
+
+/** The memory for all larger bodies. */
+export class BodyMemory {
+  /** For those that are delivered as a whole. */
+  readonly whole = new Room(2 * LARGEST_BODY);
+  /** For the beginnings of those whose pages can read the rest, until they do. */
+  readonly beginnings = new Room(LARGEST_BODY);
+}
 
 /** The body of a response is larger than CDP can carry. */
 export class TooLargeError extends Error {}
@@ -57,35 +63,44 @@ export interface Body {
 /** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
 export class BodyReader {
   readonly #source: Readable;
-  readonly #room: Room;
+  readonly #memory: BodyMemory;
   readonly #limits: StreamLimits;
   readonly #how: BodyHow;
-  readonly #canContinue: boolean;
+  #canContinue = false;
   readonly #body: Buffer[] = [];
   #size = 0;
   #silent: NodeJS.Timeout | undefined;
   #longest: NodeJS.Timeout | undefined;
   #free: (() => void) | undefined;
+  /** Bytes of the memory for beginnings. */
+  #held = 0;
   #isOver = false;
 
-  constructor(source: Readable, room: Room, limits: StreamLimits, how: BodyHow) {
+  constructor(source: Readable, memory: BodyMemory, limits: StreamLimits, how: BodyHow) {
     this.#source = source;
-    this.#room = room;
+    this.#memory = memory;
     this.#limits = limits;
     this.#how = how;
-    this.#canContinue = how.canContinue?.() ?? false;
   }
 
   async read(signal: AbortSignal): Promise<Body> {
     const source = this.#source;
     const { length = 0 } = this.#how;
-    if (length > LONG_BODY && this.#canContinue) return this.#found({ rest: source });
+    // It is read below, or with the rest.
+    source.on('error', () => {});
+    this.#check();
+    if (length > LARGEST_BODY && !this.#canContinue) {
+      await delay(this.#limits.continued, signal);
+      this.#check();
+    }
+    if (this.#canContinue && (length > LONG_BODY || !this.#hold(length)))
+      return this.#found({ rest: source });
     if (length > LARGEST_BODY) {
       source.destroy();
       throw new TooLargeError();
     }
-    if (length > SMALL_BODY) {
-      this.#free = await this.#room.take(length, signal);
+    if (length > SMALL_BODY && !this.#canContinue) {
+      this.#free = await this.#memory.whole.take(length, signal);
       // The connection was lost meanwhile.
       if (source.destroyed) {
         this.#free();
@@ -102,8 +117,6 @@ export class BodyReader {
       this.#isOver = true;
       this.#stopTimers();
       source.removeAllListeners('data');
-      // An error has no effect any longer, or is read with the rest.
-      source.on('error', () => {});
     }
   }
 
@@ -111,7 +124,7 @@ export class BodyReader {
     const source = this.#source;
     /** The response does not end, or is large. */
     const cut = () => {
-      if (this.#canContinue) return resolve(this.#found({ rest: source.pause() }));
+      if (this.#check()) return resolve(this.#found({ rest: source.pause() }));
       resolve(this.#found({ isCut: true }));
       source.destroy();
     };
@@ -119,8 +132,9 @@ export class BodyReader {
       this.#body.push(chunk);
       this.#size += chunk.length;
       this.#silent?.refresh();
-      if (this.#size > LONG_BODY && this.#canContinue) cut();
-      else if (this.#size > LARGEST_BODY) reject(new TooLargeError());
+      if (this.#canContinue) {
+        if (this.#size > LONG_BODY || !this.#hold(this.#size)) cut();
+      } else if (this.#size > LARGEST_BODY) reject(new TooLargeError());
       else if (this.#size > SMALL_BODY && !this.#free) this.#waitForRoom(signal, cut).catch(reject);
     });
     source.once('end', () => resolve(this.#found()));
@@ -134,11 +148,34 @@ export class BodyReader {
   async #waitForRoom(signal: AbortSignal, cut: () => void): Promise<void> {
     this.#source.pause();
     this.#stopTimers();
-    this.#free = await this.#room.take(LARGEST_BODY, signal);
+    this.#free = await this.#memory.whole.take(LARGEST_BODY, signal);
     // The connection was lost meanwhile.
     if (this.#isOver) return this.#free();
     this.#startTimers(cut);
     this.#source.resume();
+  }
+
+  /** Whether the page can read the rest. On a busy machine, it is known some time after the response has come. */
+  #check(): boolean {
+    if (this.#canContinue || !this.#how.canContinue?.()) return this.#canContinue;
+    const freeWhole = this.#free;
+    this.#free = undefined;
+    this.#canContinue = this.#hold(this.#size);
+    if (this.#canContinue) freeWhole?.();
+    else this.#free = freeWhole;
+    return this.#canContinue;
+  }
+
+  /** Takes memory for a beginning of this size in bytes, if there is enough. */
+  #hold(size: number): boolean {
+    if (size <= Math.max(SMALL_BODY, this.#held)) return true;
+    if (!this.#memory.beginnings.tryTake(size - this.#held)) return false;
+    this.#held = size;
+    this.#free = () => {
+      this.#memory.beginnings.give(this.#held);
+      this.#held = 0;
+    };
+    return true;
   }
 
   #found(how: Pick<Partial<Body>, 'isCut' | 'rest'> = {}): Body {
@@ -150,8 +187,11 @@ export class BodyReader {
     const { hasLength, isOfEvents } = this.#how;
     this.#silent = clock.setTimeout(cut, silence);
     const longest = isOfEvents ? eventSource : total;
-    if (this.#canContinue) this.#longest = clock.setTimeout(cut, continued);
-    else if (!hasLength) this.#longest = clock.setTimeout(cut, longest);
+    const cutOrWait = () => {
+      if (this.#check()) cut();
+      else if (!hasLength) this.#longest = clock.setTimeout(cut, longest - continued);
+    };
+    this.#longest = clock.setTimeout(cutOrWait, continued);
   }
 
   #stopTimers(): void {

@@ -2,8 +2,9 @@ import type { FollowUp, MessageRules } from '../../connect/message-filter.js';
 import type { CommandParams } from '../../connect/message.js';
 import type { Targets } from './targets.js';
 
-/** Number of requests whose events may still arrive. */
+/** Number of requests whose events may still arrive, and of the characters of their headers. */
 const MOST_EXCHANGES = 1000;
+const MOST_CHARACTERS = 16 * 1024 * 1024;
 /** Number of bodies that clients can read. */
 const MOST_BODIES = 16;
 
@@ -16,8 +17,13 @@ export interface Exchange {
   readonly status: number;
 }
 
-/** The body of a response that the page reads in parts. Resolves at its end. Rejects if it was not kept. */
-type KeptBody = () => Promise<Buffer>;
+/** The body of a response that the page reads in parts. */
+interface KeptBody {
+  /** Resolves at its end. Rejects if it was not kept. */
+  whole(): Promise<Buffer>;
+  /** Nobody can read it any longer. */
+  drop(): void;
+}
 
 /** A response in an event. */
 interface Reported {
@@ -40,6 +46,8 @@ export class BrowserClients {
   readonly #languages = new Map<string, string>();
   /** Requests that were answered from here, by their ids in the domain Network. */
   readonly #exchanges = new Map<string, Exchange[]>();
+  /** Characters of all of them. */
+  #characters = 0;
 
   /** By the ids of their requests in the domain Network. */
   readonly #bodies = new Map<string, KeptBody>();
@@ -80,6 +88,11 @@ export class BrowserClients {
     },
   };
 
+  /** Returns the id of the page, or worker, of a session of a client. */
+  targetOf(sessionId: string): string | undefined {
+    return this.#targets.get(sessionId);
+  }
+
   /** Returns the headers that clients set for all requests of a page. */
   headersOf(targetId: string): Readonly<Record<string, string>> {
     const sessions = [...this.#targets].flatMap(([session, target]) =>
@@ -104,22 +117,29 @@ export class BrowserClients {
   /** Lets the clients see all headers of a request and its response. @param requestId In the domain Network. */
   noteExchange(requestId: string | undefined, exchange: Exchange): void {
     if (requestId === undefined) return;
-    const [oldest] = this.#exchanges.keys();
-    if (this.#exchanges.size >= MOST_EXCHANGES) this.#exchanges.delete(oldest!);
     this.#exchanges.set(requestId, [...(this.#exchanges.get(requestId) ?? []), exchange]);
+    this.#characters += lengthOf(exchange);
+    for (const [oldest, exchanges] of this.#exchanges) {
+      if (this.#exchanges.size <= MOST_EXCHANGES && this.#characters <= MOST_CHARACTERS) break;
+      this.#exchanges.delete(oldest);
+      for (const one of exchanges) this.#characters -= lengthOf(one);
+    }
   }
 
   /** Lets the clients read a body, of which the browser has nothing. */
   keepBody(requestId: string | undefined, body: KeptBody): void {
-    if (requestId === undefined) return;
-    const [oldest] = this.#bodies.keys();
-    if (this.#bodies.size >= MOST_BODIES) this.#bodies.delete(oldest!);
+    if (requestId === undefined) return body.drop();
+    const [[oldest, dropped] = []] = this.#bodies;
+    if (this.#bodies.size >= MOST_BODIES) {
+      dropped!.drop();
+      this.#bodies.delete(oldest!);
+    }
     this.#bodies.set(requestId, body);
   }
 
   #bodyOf(requestId: string): Promise<object> | undefined {
     const kept = this.#bodies.get(requestId);
-    return kept?.().then((body = Buffer.alloc(0)) => ({
+    return kept?.whole().then((body) => ({
       body: body.toString('base64'),
       base64Encoded: true,
     }));
@@ -159,6 +179,12 @@ export class BrowserClients {
       },
     ];
   }
+}
+
+/** In characters. */
+function lengthOf({ url, sent, received }: Exchange): number {
+  const all = [url, ...Object.entries(sent).flat(), ...received];
+  return all.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Headers as the browser reports them: several of one name, with line breaks between them. */

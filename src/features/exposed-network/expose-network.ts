@@ -6,6 +6,9 @@ import { BrowserClients } from './browser-clients.js';
 import { explainRefusal } from './explain-refusal.js';
 import type { ExposeNetworkSteps } from './options.js';
 
+/** Most hosts that are reported: a page can request any number. */
+const MOST_HOSTS = 1000;
+
 /** The option `exposeNetwork`. */
 export class ExposeNetwork implements LeaseFeature {
   readonly name = 'exposeNetwork';
@@ -25,7 +28,7 @@ export class ExposeNetwork implements LeaseFeature {
     const hosts = this.#hosts;
     if (hosts === undefined) return { explain: explainRefusal };
     const onRequest = (host: string) => {
-      if (this.#reported.has(host)) return;
+      if (this.#reported.has(host) || this.#reported.size >= MOST_HOSTS) return;
       this.#reported.add(host);
       emit({ type: 'host-exposed', sessionId, host });
     };

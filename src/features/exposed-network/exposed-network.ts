@@ -4,18 +4,20 @@ import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import { LinkedAbort, onAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay } from '../../shared/clock.js';
+import { excerpt } from '../../shared/redact.js';
 import { CdpClient } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
 import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
 import { ExposedHosts, type ExposedUrl } from './exposed-hosts.js';
 import { TooLargeError } from './body-reader.js';
 import { ExposedSender, type ExposedResponse, type ResponseHead } from './exposed-request.js';
-import { ExposedStreams, type TrackedRequest } from './exposed-streams.js';
+import { ExposedStreams, isOwnHeader } from './exposed-streams.js';
+import type { TrackedRequest } from './fetch-requests.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
 import { BrowserClients, timeOf } from './browser-clients.js';
 import { beginningOf, isFile, isRange, isStreamOfEvents, valueOf } from './response-kinds.js';
 import { areOfOneSite } from './same-site.js';
-import { Targets, type AttachedTarget } from './targets.js';
+import { pageOf, Targets, type AttachedTarget } from './targets.js';
 import type { MessageFilter, MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
 import { PageStarts } from '../../connect/page-starts.js';
@@ -30,8 +32,12 @@ const ATTEMPTS = 4;
 const CHECK_INTERVAL = 250;
 /** Maximum size in bytes of the bodies of several requests together: a browser sends each as a whole, and a server can be slow. */
 const MOST_UPLOADING = 512 * 1024 * 1024;
-/** Number of requests whose first URLs are kept. */
+/** Number of requests whose first URLs are kept, and the length of one in characters. */
 const MOST_URLS = 1000;
+const LONGEST_URL = 16 * 1024;
+/** Number of texts that the consoles of pages show, and the length of one in characters. */
+const MOST_WARNINGS = 1000;
+const LONGEST_WARNING = 500;
 const PAUSES = { factor: 2, minTimeout: 100, maxTimeout: 1000, randomize: true };
 
 /** What a lease exposes, and how. */
@@ -77,6 +83,15 @@ interface SendHow {
 
 type PausedRequest = EventParams<'Fetch.requestPaused'>;
 
+/** A file of this machine that the library has put into a form. */
+interface FormFile {
+  readonly path: string;
+  /** As it is in the form. */
+  readonly name: string;
+  /** Of the form, or of its page. */
+  readonly frameId: string | undefined;
+}
+
 /** The errors of a connection, by their code, as a browser names them. */
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'ConnectionRefused',
@@ -112,8 +127,8 @@ export class ExposedNetwork implements ConnectExtension {
   readonly #warned = new Set<string>();
   /** The first URLs of requests, which can be redirected, by their ids in the domain Network. */
   readonly #firstUrls = new Map<string, string>();
-  /** The paths of the files that the library has put into forms, by their names there. */
-  readonly #files = new Map<string, Set<string>>();
+  /** The files that the library has put into forms. */
+  readonly #files: FormFile[] = [];
   /** Bytes of the bodies of requests whose servers have not answered. */
   #uploading = 0;
   #isOpen = false;
@@ -144,11 +159,18 @@ export class ExposedNetwork implements ConnectExtension {
       clients: this.#clients,
       signal: this.#abort.signal,
     });
-    const note = ({ files }: { files: string[] }) => {
-      files.forEach(this.#noteFile);
+    const note = (files: string[], frameId: string | undefined) => {
+      for (const path of files)
+        this.#files.push({ path, frameId, name: basename(path).replaceAll('"', '%22') });
       return undefined;
     };
-    plan.filter?.add({ commands: { 'DOM.setFileInputFiles': note, 'input.setFiles': note } });
+    plan.filter?.add({
+      commands: {
+        'DOM.setFileInputFiles': ({ files }, sessionId = '') =>
+          note(files, this.#clients.targetOf(sessionId)),
+        'input.setFiles': ({ files, context }) => note(files, context),
+      },
+    });
   }
 
   /** Of the messages of a client of the browser that connects later. */
@@ -177,12 +199,6 @@ export class ExposedNetwork implements ConnectExtension {
     await Promise.all(one.contexts().map((context) => context.addInitScript({ content })));
   }
 
-  /** Called with the path of each file that the library puts into a form. */
-  readonly #noteFile = (path: string): void => {
-    const name = basename(path).replaceAll('"', '%22');
-    this.#files.set(name, (this.#files.get(name) ?? new Set()).add(path));
-  };
-
   /** Begins the interception. */
   async open(signal: AbortSignal): Promise<void> {
     const socket = await this.#plan.open(signal);
@@ -200,8 +216,10 @@ export class ExposedNetwork implements ConnectExtension {
         this.#leave(session);
         listeners['Runtime.executionContextsCleared']?.(params, data, session);
       },
-      'Runtime.executionContextDestroyed': ({ executionContextId }, _data, session = '') =>
-        this.#leave(session, executionContextId),
+      'Runtime.executionContextDestroyed': (params, data, session = '') => {
+        this.#leave(session, params.executionContextId);
+        listeners['Runtime.executionContextDestroyed']?.(params, data, session);
+      },
       'Target.detachedFromTarget': (params, data, session) => {
         this.#leave(params.sessionId ?? '');
         listeners['Target.detachedFromTarget']?.(params, data, session);
@@ -260,6 +278,8 @@ export class ExposedNetwork implements ConnectExtension {
 
   async #replace(): Promise<void> {
     const { signal } = this.#abort;
+    this.#streams.lose();
+    this.#webSockets.cut();
     for (let failures = 1; !signal.aborted && failures <= ATTEMPTS; failures++) {
       try {
         return await this.open(signal);
@@ -280,7 +300,7 @@ export class ExposedNetwork implements ConnectExtension {
     const isOfScript = /^(XHR|Fetch|EventSource)$/.test(resourceType);
     const target =
       isOfScript || resourceType === 'Document' ? await this.#targets.containing(frameId) : undefined;
-    const tracked = this.#streams.track(isOfScript ? target : undefined, this.#firstUrlOf(paused));
+    const tracked = this.#streams.track(isOfScript ? target : undefined, frameId, this.#firstUrlOf(paused));
     try {
       await this.#answerOf(cdp, paused, { target, tracked, stopWatching }, abort.signal);
     } catch {
@@ -316,7 +336,7 @@ export class ExposedNetwork implements ConnectExtension {
     this.#plan.onRequest(host);
     // A query or a user name with a password can contain a secret.
     const shown = `${request.method} ${origin}${pathname}`;
-    const warn = (text: string) => this.#warn(cdp, frameId, `${shown}: ${text}`);
+    const warn = (text: string) => this.#warn(cdp, frameId, `${excerpt(shown, LONGEST_WARNING)}: ${text}`);
     const fail = async (errorReason: string) => {
       if (!signal.aborted) await cdp.send('Fetch.failRequest', { requestId, errorReason });
     };
@@ -330,6 +350,7 @@ export class ExposedNetwork implements ConnectExtension {
     const sent = await this.#send(paused, { url, last, warn, from }, signal);
     if (typeof sent === 'string') return fail(sent);
     const { response, way, uploaded } = sent;
+    let first = response;
     try {
       if (response.isCut) warn(CUT);
       const time = conditions ? timeOf(conditions, { uploaded, response }) : 0;
@@ -339,12 +360,12 @@ export class ExposedNetwork implements ConnectExtension {
         return await fail('BlockedByResponse');
       }
       if (signal.aborted) return;
-      const first = await this.#firstOf(paused, { url, way }, response, signal);
+      first = await this.#firstOf(paused, { url, way, from }, response, signal);
       from.stopWatching();
       if (signal.aborted) return;
       await this.#fulfil(cdp, paused, first, response);
     } finally {
-      response.free();
+      first.free();
       if (signal.aborted) response.rest?.destroy();
     }
   }
@@ -356,7 +377,7 @@ export class ExposedNetwork implements ConnectExtension {
     signal: AbortSignal,
   ): Promise<{ response: ExposedResponse; way: Way; uploaded: number } | string> {
     const { request } = paused;
-    const body = request.postDataEntries && (await this.#readBody(request.postDataEntries));
+    const body = request.postDataEntries && (await this.#readBody(request.postDataEntries, paused.frameId));
     // The text is larger than the bytes.
     delete request.postDataEntries;
     const isUnreadable = request.hasPostData === true && !body;
@@ -377,7 +398,8 @@ export class ExposedNetwork implements ConnectExtension {
     this.#uploading += uploaded;
     try {
       const { method } = request;
-      const response = await this.#sender.send({ url, method, headers, body, ...how }, signal);
+      const received = await this.#sender.send({ url, method, headers, body, ...how }, signal);
+      const response = { ...received, headers: received.headers.filter((one) => !isOwnHeader(one)) };
       return { response, way, uploaded };
     } catch (error) {
       const { code = '', message } = error as NodeJS.ErrnoException;
@@ -407,7 +429,7 @@ export class ExposedNetwork implements ConnectExtension {
   /** Of a body that was not read to its end, what the browser receives first. */
   async #firstOf(
     { frameId, networkId, request }: PausedRequest,
-    { url, way }: { url: ExposedUrl; way: Way },
+    { url, way, from }: { url: ExposedUrl; way: Way; from: Sender },
     response: ExposedResponse,
     signal: AbortSignal,
   ): Promise<ExposedResponse> {
@@ -417,7 +439,8 @@ export class ExposedNetwork implements ConnectExtension {
     if (way === 'range') return beginningOf(unread, signal);
     if (way === 'events') return this.#events.begin(frameId, url, unread).next(signal);
     if (way === 'file') return this.#standIn(url, unread);
-    return this.#streams.begin(unread, { networkId, isCors: request.headers['Origin'] !== undefined });
+    const page = from.target ? pageOf(from.target).targetId : '';
+    return this.#streams.begin(unread, { page, networkId, isCors: request.headers['Origin'] !== undefined });
   }
 
   #standIn(url: ExposedUrl, response: ExposedResponse & { readonly rest: Readable }): ExposedResponse {
@@ -450,7 +473,7 @@ export class ExposedNetwork implements ConnectExtension {
 
   /** The URL of a request before its redirects. */
   #firstUrlOf({ networkId, request: { url } }: PausedRequest): string {
-    if (networkId === undefined) return url;
+    if (networkId === undefined || url.length > LONGEST_URL) return url;
     const known = this.#firstUrls.get(networkId);
     if (known !== undefined) return known;
     if (this.#firstUrls.size >= MOST_URLS) {
@@ -486,26 +509,36 @@ export class ExposedNetwork implements ConnectExtension {
   /** Resolves to undefined if a part can't be read. */
   async #readBody(
     parts: NonNullable<PausedRequest['request']['postDataEntries']>,
+    frameId: string,
   ): Promise<Buffer | undefined> {
     const read: Buffer[] = [];
     for (const { bytes } of parts) {
-      const part = bytes === undefined ? await this.#readFile(read.at(-1)) : Buffer.from(bytes, 'base64');
+      const part =
+        bytes === undefined ? await this.#readFile(read.at(-1), frameId) : Buffer.from(bytes, 'base64');
       if (!part) return undefined;
       read.push(part);
     }
     return read.length === 1 ? read[0] : Buffer.concat(read);
   }
 
-  /** The browser does not send the files of a form. Those of the library are on this machine, unless two of them have the name. */
-  async #readFile(before: Buffer | undefined): Promise<Buffer | undefined> {
+  /**
+   * The browser does not send the files of a form. Those that the library has put into forms of this page are on this machine, unless two
+   * of them have the name.
+   */
+  async #readFile(before: Buffer | undefined, frameId: string): Promise<Buffer | undefined> {
     const [, name = ''] = FILE_HEAD.exec(String(before?.subarray(-LONGEST_FILE_HEAD))) ?? [];
-    const [path, other] = this.#files.get(name) ?? [];
+    const page = await this.#targets.containing(frameId);
+    const paths = new Set<string>();
+    for (const file of this.#files)
+      if (file.name === name && page && (await this.#targets.containing(file.frameId ?? '')) === page)
+        paths.add(file.path);
+    const [path, other] = paths;
     return path === undefined || other !== undefined ? undefined : readFile(path).catch(() => undefined);
   }
 
   /** Shows a text once in the console of the page, or of the worker. */
   #warn(cdp: CdpClient, frameId: string, text: string): void {
-    if (this.#warned.has(text)) return;
+    if (this.#warned.has(text) || this.#warned.size >= MOST_WARNINGS) return;
     this.#warned.add(text);
     const expression = `console.warn(${JSON.stringify(`exposeNetwork: ${text}`)})`;
     const show = async () => {

@@ -1,22 +1,21 @@
 import http, { type ClientRequest, type RequestOptions } from 'node:http';
 import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import https from 'node:https';
-import { pipeline, Transform, type Readable } from 'node:stream';
+import { Duplex, pipeline, type Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { raceAbort } from '../../shared/abort.js';
 import { isLoopback } from '../../shared/urls.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import {
+  BodyMemory,
   BodyReader,
   LIMITS,
-  MOST_MEMORY,
   type Body,
   type ReaderOptions,
   type StreamLimits,
 } from './body-reader.js';
 import { Http2Sessions } from './http2-sessions.js';
 import { isLocalhost, routeTo } from './route.js';
-import { Room } from './room.js';
 
 /** A request of a page, to be sent from this machine. */
 export interface ExposedRequest extends ReaderOptions {
@@ -59,6 +58,9 @@ interface Received {
 
 /** A browser repeats such a request once, over a new connection. */
 const MISDIRECTED = 421;
+/** Statuses of responses whose body a browser does not read. */
+const RESET_CONTENT = 205;
+const BODILESS = new Set([204, RESET_CONTENT, 304]);
 /** As in Chromium. */
 const LARGEST_HEADERS = 256 * 1024;
 /** Number of connections to one host: in Chromium, that of all hosts. Its 6 for each host are for each context. */
@@ -80,7 +82,7 @@ export class ExposedSender {
     'https:': new https.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
   };
   readonly #http2 = new Http2Sessions();
-  readonly #room = new Room(MOST_MEMORY);
+  readonly #memory = new BodyMemory();
 
   constructor(limits: StreamLimits = LIMITS) {
     this.#limits = limits;
@@ -113,21 +115,27 @@ export class ExposedSender {
       stream.destroy();
       throw new Error('A header contains a null byte.');
     }
-    const hasBody = request.method !== 'HEAD' && status !== 204 && status !== 304;
-    const decoded = hasBody ? decode(stream, received.encoding) : stream;
-    const isDecoded = decoded !== stream;
     const headers = rawHeaders.flatMap((name, index) =>
       index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [],
     );
     const facts = { status, reason, headers, sent };
-    const length = hasBody && !isDecoded ? received.length : undefined;
-    if (hasBody && request.keeps?.({ ...facts, length })) {
+    if (request.method === 'HEAD' || BODILESS.has(status)) {
+      stream.on('error', () => {});
+      // Its server can send one nevertheless.
+      if (status === RESET_CONTENT) stream.destroy();
+      else stream.resume();
+      return { ...facts, body: [], isCut: false, free: () => {} };
+    }
+    const decoded = decode(stream, received.encoding);
+    const isDecoded = decoded !== stream;
+    const length = isDecoded ? undefined : received.length;
+    if (request.keeps?.({ ...facts, length })) {
       // Whoever reads it receives its error.
       decoded.on('error', () => {});
       return { ...facts, rest: decoded, body: [], isCut: false, free: () => {} };
     }
     const how = { ...request, length, hasLength: received.length !== undefined };
-    const read = await new BodyReader(decoded, this.#room, this.#limits, how).read(signal);
+    const read = await new BodyReader(decoded, this.#memory, this.#limits, how).read(signal);
     if (read.isCut) stream.destroy();
     return { ...facts, ...read };
   }
@@ -232,36 +240,36 @@ function encodingsFor({ protocol, hostname }: URL): string {
 /** Accept a body that was cut. */
 const CUT = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
 
-type Decoder = () => Transform;
+type Decoder = () => Duplex;
 
 const unzip: Decoder = () => zlib.createUnzip(CUT);
 
 const DECODERS: Readonly<Record<string, Decoder>> = {
   gzip: unzip,
   'x-gzip': unzip,
-  deflate: inflate,
+  deflate: () => Duplex.from(inflate),
   br: () => zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH }),
   ...zstd(),
 };
 
 /** Some servers send it without its header. */
-function inflate(): Transform {
-  let inner: Transform | undefined;
-  const start = ([one = 0, two = 0]: Buffer) => {
-    const hasHeader = one % 16 === 8 && (one * 256 + two) % 31 === 0;
-    const started = hasHeader ? zlib.createInflate(CUT) : zlib.createInflateRaw(CUT);
-    return started.on('data', (part) => outer.push(part)).on('error', (error) => outer.destroy(error));
+async function* inflate(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  const chunks = source[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  if (first.done) return;
+  const [one = 0, two = 0] = first.value;
+  const hasHeader = one % 16 === 8 && (one * 256 + two) % 31 === 0;
+  const all = async function* () {
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => chunks };
   };
-  const outer: Transform = new Transform({
-    transform: (chunk: Buffer, _encoding, done) => void (inner ??= start(chunk)).write(chunk, () => done()),
-    flush: (done) => (inner ? void inner.once('end', () => done()).end() : done()),
-  });
-  return outer;
+  const inflater = hasHeader ? zlib.createInflate(CUT) : zlib.createInflateRaw(CUT);
+  yield* pipeline(all, inflater, () => {}) as AsyncIterable<Buffer>;
 }
 
 /** Node has it from 22.15. */
 function zstd(): Record<string, Decoder> {
-  const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Transform };
+  const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Duplex };
   return createZstdDecompress ? { zstd: () => createZstdDecompress() } : {};
 }
 

@@ -4,13 +4,13 @@ import type { CdpClient } from '../../connect/cdp-client.js';
 import type { EventParams } from '../../connect/message.js';
 import { onAbort } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
-import { isRecord, jsonOf } from '../../shared/json.js';
 import type { BrowserClients } from './browser-clients.js';
 import { LONG_BODY } from './body-reader.js';
 import type { ExposedResponse } from './exposed-request.js';
+import { FetchRequests, oldestOfMost, type TrackedRequest } from './fetch-requests.js';
 import { replaceFetch, type PartMessage } from './page-fetch.js';
 import { valueOf } from './response-kinds.js';
-import { pageOf, type AttachedTarget, type Targets } from './targets.js';
+import { originOf, pageOf, type AttachedTarget, type Targets } from './targets.js';
 
 /** The name in pages of the function through which their `fetch` reaches this process. */
 const NAME = '__exposedFetch';
@@ -31,24 +31,36 @@ const LONGEST_ABSENCE = 60_000;
 const MOST_OPEN = 256;
 /** Length of a message of a page in characters: its URL is the longest part. */
 const LONGEST_MESSAGE = 16 * 1024;
-/** Number of requests of all pages that may be announced and have no response. */
-const MOST_ANNOUNCED = 2000;
+/** A `FetchMessage` with its id, and the URL of a request. */
+const MESSAGE = /^(begin|over|pull|cancel) (\S+) (.*)$/s;
 
 interface Stream {
+  /** That has sent the request. */
+  readonly page: string;
   readonly parts: AsyncGenerator<Buffer, void>;
-  readonly rest: Readable;
-  /** The page waits for a part. */
-  isPulled?: boolean;
+  /** Closes the connection to the server, and frees the memory. */
+  close(): void;
   /** Where the page reads it: by session and JavaScript context. Undefined until it does. */
   reader?: string;
+  /** A part is on its way to the page. */
+  isDelivering?: boolean;
+  /** The page wants another part. */
+  isWanted?: boolean;
 }
 
-/** A request that a script of a page has sent. */
-export interface TrackedRequest {
-  /** Whether the page can read its response in parts. */
-  isOfFetch(): boolean;
-  /** It has its response, or has failed. */
-  end(): void;
+/** Where a page reads a stream. */
+interface Reader {
+  readonly place: string;
+  readonly sessionId: string;
+  readonly contextId: number;
+}
+
+/** The request of a response that the page reads in parts. */
+interface RequestFacts {
+  readonly page: string;
+  /** In the domain Network. */
+  readonly networkId: string | undefined;
+  readonly isCors: boolean;
 }
 
 type Unread = ExposedResponse & { readonly rest: Readable };
@@ -69,13 +81,11 @@ export interface StreamPlan {
 export class ExposedStreams {
   readonly #plan: StreamPlan;
   readonly #open = new Map<string, Stream>();
-  /** The pages and URLs of the requests of the replaced function, by place and id. */
-  readonly #announced = new Map<string, string>();
-  /** By page and URL: the number of requests of the replaced function, and that of all that a script has sent. */
-  readonly #ofFetch = new Counts();
-  readonly #ofAll = new Counts();
+  readonly #requests = new FetchRequests();
   /** By session: characters of parts since garbage was collected. */
-  readonly #delivered = new Counts();
+  readonly #delivered = new Map<string, number>();
+  /** Parts that say that there is no such stream, and have not reached their pages. */
+  #refusals = 0;
 
   constructor(plan: StreamPlan) {
     this.#plan = plan;
@@ -92,127 +102,128 @@ export class ExposedStreams {
     await this.#plan.cdp().send('Runtime.addBinding', { name: NAME }, sessionId);
   }
 
-  /**
-   * Counts a request of a script. CDP does not say whether `fetch` has sent it: a page can read its response in parts if `fetch` has sent
-   * all requests of the page to this URL.
-   */
-  track(target: AttachedTarget | undefined, url: string): TrackedRequest {
-    const key = target && `${pageOf(target).targetId} ${url}`;
-    if (key === undefined) return { isOfFetch: () => false, end: () => {} };
-    this.#ofAll.add(key, 1);
-    const isOfFetch = () => this.#ofFetch.get(key) >= Math.max(1, this.#ofAll.get(key));
-    return { isOfFetch, end: () => this.#ofAll.add(key, -1) };
+  /** A script has sent a request. */
+  track(target: AttachedTarget | undefined, frameId: string, url: string): TrackedRequest {
+    if (!target) return { isOfFetch: () => false, end: () => {} };
+    return this.#requests.track(() => senderOf(target, originOf(target, frameId)), url);
   }
 
   /** A script has called the function. Any script can say anything. */
   receive({ name, payload, executionContextId }: EventParams<'Runtime.bindingCalled'>, sessionId = ''): void {
-    if (name !== NAME || payload.length > LONGEST_MESSAGE) return;
-    const message = jsonOf(payload);
     const target = this.#plan.targets().of(sessionId);
-    if (!target || !isRecord(message) || typeof message['id'] !== 'string') return;
-    const { id, url } = message;
+    if (name !== NAME || payload.length > LONGEST_MESSAGE || !target) return;
+    const [, what = '', id = '', url = ''] = MESSAGE.exec(payload) ?? [];
     const place = `${sessionId} ${executionContextId}`;
     const key = `${place} ${id}`;
-    if (typeof url === 'string') {
-      if (this.#announced.has(key) || this.#announced.size >= MOST_ANNOUNCED) return;
-      const page = `${pageOf(target).targetId} ${url}`;
-      this.#announced.set(key, page);
-      this.#ofFetch.add(page, 1);
-    } else if (message['isOver']) this.#forget(key);
-    else this.#read(id, { place, sessionId, contextId: executionContextId }, message);
+    if (what === 'begin') {
+      const sender = senderOf(target, target.places.get(executionContextId)?.origin);
+      if (sender === undefined) return;
+      this.#requests.announce(key, { page: pageOf(target).targetId, sender, url });
+    } else if (what === 'over') this.#requests.forget(key);
+    else if (what !== '') this.#read(id, { place, sessionId, contextId: executionContextId }, what);
   }
 
-  /** The documents of a target were left. */
+  /** The documents of a target, or one of them, were left. */
   leave(sessionId: string, contextId?: number): void {
     const prefix = `${[sessionId, ...(contextId === undefined ? [] : [contextId])].join(' ')} `;
-    for (const key of this.#announced.keys()) if (key.startsWith(prefix)) this.#forget(key);
+    this.#requests.leave(prefix);
     for (const [id, { reader }] of this.#open)
       if (reader !== undefined && `${reader} `.startsWith(prefix)) this.#close(id);
+    if (contextId === undefined) this.#delivered.delete(sessionId);
   }
 
-  /**
-   * Returns the response that the page receives first: it has no body, and names the stream.
-   *
-   * @param networkId Of the request, in the domain Network.
-   */
-  begin(
-    response: Unread,
-    { networkId, isCors }: { networkId: string | undefined; isCors: boolean },
-  ): ExposedResponse {
+  /** The connection to the browser was lost: the pages learn it when the script runs in them again. */
+  lose(): void {
+    for (const id of this.#open.keys()) this.#close(id);
+    this.#requests.leave('');
+    this.#delivered.clear();
+  }
+
+  /** Returns the response that the page receives first: it has no body, and names the stream. The stream frees the memory. */
+  begin(response: Unread, { page, networkId, isCors }: RequestFacts): ExposedResponse {
     const id = randomUUID();
-    const { body: beginning, rest, headers } = response;
-    const [oldest] = this.#open.keys();
-    if (this.#open.size >= MOST_OPEN) this.#close(oldest!);
+    const { body: beginning, rest, headers, free } = response;
+    if (this.#open.size >= MOST_OPEN) this.#close(oldestOfMost(this.#open, (one) => one.page));
     const length = Number(valueOf('content-length', headers));
     const kept = new KeptBody(rest, length <= LONG_BODY ? LONG_BODY : MOST_KEPT);
-    this.#plan.clients.keepBody(networkId, () => kept.whole());
-    const stream: Stream = { parts: partsOf([...beginning], rest, kept), rest };
-    this.#open.set(id, stream);
+    this.#plan.clients.keepBody(networkId, kept);
+    const giveUp = () => stream.reader === undefined && this.#close(id);
+    const timer = clock.setTimeout(giveUp, LONGEST_ABSENCE).unref();
     const stopListening = onAbort(this.#plan.signal, () => this.#close(id));
     finished(rest, stopListening);
-    const giveUp = () => stream.reader === undefined && this.#close(id);
-    clock.setTimeout(giveUp, LONGEST_ABSENCE).unref();
+    const close = () => {
+      clock.clearTimeout(timer);
+      stopListening();
+      rest.destroy();
+      free();
+    };
+    const stream: Stream = { page, parts: partsOf({ beginning, rest, free }, kept), close };
+    this.#open.set(id, stream);
     const shown = isCors ? [`access-control-expose-headers: ${HEADER}`] : [];
-    return { ...response, headers: [...headers, `${HEADER}: ${id}`, ...shown], body: [] };
-  }
-
-  /** A request of the replaced function has its response. */
-  #forget(key: string): void {
-    const page = this.#announced.get(key);
-    if (page !== undefined) this.#ofFetch.add(page, -1);
-    this.#announced.delete(key);
+    return { ...response, headers: [...headers, `${HEADER}: ${id}`, ...shown], body: [], free: () => {} };
   }
 
   #close(id: string): void {
-    this.#open.get(id)?.rest.destroy();
+    this.#open.get(id)?.close();
     this.#open.delete(id);
   }
 
-  #read(
-    id: string,
-    { place, sessionId, contextId }: { place: string; sessionId: string; contextId: number },
-    { isPull, isCancel }: Readonly<Record<string, unknown>>,
-  ): void {
-    const tell = (part: Omit<PartMessage, 'id'>) => {
-      const call = {
-        functionDeclaration: `function (part) { globalThis.${NAME}?.(part); }`,
-        executionContextId: contextId,
-        // Not in the code of an expression, which the browser would keep for some time.
-        arguments: [{ value: { id, ...part } }],
-      };
-      const cdp = this.#plan.cdp();
-      cdp.send('Runtime.callFunctionOn', call, sessionId).catch(() => {});
-      this.#delivered.add(sessionId, part.bytes?.length ?? 0);
-      if (this.#delivered.get(sessionId) < MOST_UNCOLLECTED) return;
-      this.#delivered.add(sessionId, -MOST_UNCOLLECTED);
-      cdp.send('HeapProfiler.collectGarbage', {}, sessionId).catch(() => {});
-    };
+  #read(id: string, reader: Reader, what: string): void {
     const stream = this.#open.get(id);
     // Only the first reader can read it: its id is a secret that the response contains. A server can name any.
-    if (!stream || (stream.reader ??= place) !== place) return void (isPull && tell({ isError: true }));
-    if (isCancel) return this.#close(id);
-    if (!isPull || stream.isPulled) return;
-    stream.isPulled = true;
-    void nextOf(stream).then((part) => {
-      stream.isPulled = false;
+    if (!stream || (stream.reader ??= reader.place) !== reader.place) {
+      if (what === 'pull') void this.#refuse(id, reader);
+    } else if (what === 'pull') void this.#deliver(id, stream, reader);
+    else this.#close(id);
+  }
+
+  /** A page can ask without an end, and not take the answers. */
+  async #refuse(id: string, reader: Reader): Promise<void> {
+    if (this.#refusals >= MOST_OPEN) return;
+    this.#refusals++;
+    await this.#tell(reader, { id, isError: true });
+    this.#refusals--;
+  }
+
+  /** Sends the next part when the page wants it and has received the one before: a script can ask for any number at once. */
+  async #deliver(id: string, stream: Stream, reader: Reader): Promise<void> {
+    stream.isWanted = true;
+    if (stream.isDelivering) return;
+    stream.isDelivering = true;
+    while (stream.isWanted && this.#open.has(id)) {
+      stream.isWanted = false;
+      const part = await nextOf(stream);
       if (part.bytes === undefined) this.#close(id);
-      tell(part);
-    });
+      await this.#tell(reader, { id, ...part });
+    }
+    stream.isDelivering = false;
+  }
+
+  /** Resolves when the page has received the part, or can't. */
+  async #tell({ sessionId, contextId }: Reader, part: PartMessage): Promise<void> {
+    const call = {
+      functionDeclaration: `function (part) { globalThis.${NAME}?.(part); }`,
+      executionContextId: contextId,
+      // Not in the code of an expression, which the browser would keep for some time.
+      arguments: [{ value: part }],
+    };
+    const cdp = this.#plan.cdp();
+    const told = cdp.send('Runtime.callFunctionOn', call, sessionId).catch(() => {});
+    const delivered = (this.#delivered.get(sessionId) ?? 0) + (part.bytes?.length ?? 0);
+    this.#delivered.set(sessionId, delivered % MOST_UNCOLLECTED);
+    if (delivered >= MOST_UNCOLLECTED) cdp.send('HeapProfiler.collectGarbage', {}, sessionId).catch(() => {});
+    await told;
   }
 }
 
-class Counts {
-  readonly #counts = new Map<string, number>();
+/** Whether a header is one of those that only this process adds. */
+export function isOwnHeader(header: string): boolean {
+  return header.toLowerCase().startsWith(`${HEADER}:`);
+}
 
-  get(key: string): number {
-    return this.#counts.get(key) ?? 0;
-  }
-
-  add(key: string, change: number): void {
-    const count = this.get(key) + change;
-    if (count > 0) this.#counts.set(key, count);
-    else this.#counts.delete(key);
-  }
+/** Who sends requests: a page, and the origin of one of its documents or workers. Undefined if that is not known. */
+function senderOf(target: AttachedTarget, origin: string | undefined): string | undefined {
+  return origin === undefined ? undefined : `${pageOf(target).targetId} ${origin}`;
 }
 
 /** Waits for the next part of a stream. Never rejects. */
@@ -227,14 +238,14 @@ async function nextOf({ parts }: Stream): Promise<Omit<PartMessage, 'id'>> {
 
 /** Reads a body in parts of at most one size, each when it is asked for. */
 async function* partsOf(
-  beginning: readonly Buffer[],
-  rest: Readable,
+  { beginning, rest, free }: { beginning: Buffer[]; rest: Readable; free: () => void },
   kept: KeptBody,
 ): AsyncGenerator<Buffer, void> {
   // What arrives while the page handles a part becomes the next one.
-  const buffered = new PassThrough({ highWaterMark: PART });
+  const buffered = new PassThrough({ readableHighWaterMark: PART });
   pipeline(rest, buffered, () => {});
-  for (const bytes of beginning) yield* slicesOf(bytes, kept);
+  for (let bytes = beginning.shift(); bytes; bytes = beginning.shift()) yield* slicesOf(bytes, kept);
+  free();
   for await (const bytes of buffered) yield* slicesOf(bytes as Buffer, kept);
 }
 
@@ -260,6 +271,12 @@ class KeptBody {
     this.#size += bytes.length;
     if (this.#size <= this.#most) this.#parts.push(bytes);
     else this.#parts = [];
+  }
+
+  /** Nobody can read it any longer. */
+  drop(): void {
+    this.#size = Number.POSITIVE_INFINITY;
+    this.#parts = [];
   }
 
   /** Resolves after the end. */

@@ -53,6 +53,10 @@ export class ExposedWebSockets {
   readonly #plan: WebSocketPlan;
   /** By session, JavaScript context and id. Undefined until the request is sent. */
   readonly #open = new Map<string, WebSocket | undefined>();
+  /** Bytes that were handed to the network while the page is told of earlier ones. */
+  readonly #sent = new Map<string, number>();
+  /** Refusals that have not reached their pages. */
+  #refusals = 0;
 
   constructor(plan: WebSocketPlan) {
     this.#plan = plan;
@@ -103,13 +107,14 @@ export class ExposedWebSockets {
   /** Closes all. */
   cut(): void {
     for (const socket of this.#open.values()) socket?.terminate();
+    this.#open.clear();
   }
 
   async #join(said: Said, text: string): Promise<void> {
     const url = this.#plan.hosts.read(text, 'websocket');
     const key = keyOf(said);
     if (this.#open.has(key)) return;
-    if (url === undefined || this.#open.size >= MOST_OPEN) return this.#tell(said, { close: FAILED });
+    if (url === undefined || this.#open.size >= MOST_OPEN) return this.#refuse(said);
     // Before the headers are known: a script can call the function many times at once.
     this.#open.set(key, undefined);
     const { signal, onRequest, acceptsInsecureCerts } = this.#plan;
@@ -129,7 +134,7 @@ export class ExposedWebSockets {
     } catch {
       // A header of the page that no request may have.
       this.#open.delete(key);
-      return this.#tell(said, { close: FAILED });
+      return this.#refuse(said);
     }
     this.#open.set(key, socket);
     const stopListening = onAbort(signal, () => socket.terminate());
@@ -171,14 +176,35 @@ export class ExposedWebSockets {
       const { code, reason } = closing;
       if (socket) return close(socket, typeof code === 'number' ? code : undefined, String(reason ?? ''));
       this.#open.delete(key);
-      return void this.#tell(said, { close: FAILED });
+      return void this.#refuse(said);
     }
     if (!socket || socket.readyState !== socket.OPEN) return;
     const data = typeof bytes === 'string' ? Buffer.from(bytes, 'base64') : String(text);
-    socket.send(data, () => void this.#tell(said, { sent: Buffer.byteLength(data) }));
+    socket.send(data, () => void this.#acknowledge(said, Buffer.byteLength(data)));
     let unsent = 0;
     for (const one of this.#open.values()) unsent += one?.bufferedAmount ?? 0;
     if (unsent > MOST_UNSENT) socket.terminate();
+  }
+
+  /** A page can send any number of messages before it takes the answers. */
+  async #acknowledge(said: Said, bytes: number): Promise<void> {
+    const key = keyOf(said);
+    const before = this.#sent.get(key);
+    this.#sent.set(key, (before ?? 0) + bytes);
+    if (before !== undefined) return;
+    for (let sent = bytes; sent > 0; sent = this.#sent.get(key)!) {
+      this.#sent.set(key, 0);
+      await this.#tell(said, { sent });
+    }
+    this.#sent.delete(key);
+  }
+
+  /** As it can open any number. */
+  async #refuse(said: Said): Promise<void> {
+    if (this.#refusals >= MOST_OPEN) return;
+    this.#refusals++;
+    await this.#tell(said, { close: FAILED });
+    this.#refusals--;
   }
 
   /** Resolves when the page has received the message, or can't. */

@@ -1,15 +1,8 @@
-/** A message of the replaced `fetch` in a page to this process. */
-export interface FetchMessage {
-  readonly id: string;
-  /** A request begins: its URL. */
-  readonly url?: string;
-  /** A request has its response, or has failed. */
-  readonly isOver?: boolean;
-  /** The page wants the next part of a response. */
-  readonly isPull?: boolean;
-  /** The page does not want the rest of a response. */
-  readonly isCancel?: boolean;
-}
+/**
+ * What a message of the replaced `fetch` says: a request begins, or has its response; the page wants the next part of a response, or no
+ * further one. The id follows, after a space, and the URL of a request that begins: text, because a page can replace what writes JSON.
+ */
+export type FetchMessage = 'begin' | 'over' | 'pull' | 'cancel';
 
 /** A message of this process: what comes next of a response. */
 export interface PartMessage {
@@ -31,18 +24,23 @@ export interface PartMessage {
  */
 // oxlint-disable-next-line max-lines-per-function -- only this function is there
 export function replaceFetch(pattern: string, name: string, header: string, waiting: number): void {
-  type Passing = ((message: string) => void) & { isReplaced?: boolean };
+  type Passing = ((message: string) => void) & { lose?: () => void };
   const scope = globalThis as unknown as Record<string, Passing | undefined>;
   const pass = scope[name];
+  // It runs again after this process has lost its connection.
+  if (pass?.lose) return pass.lose();
   const native = globalThis.fetch;
-  if (!pass || pass.isReplaced || typeof native !== 'function') return;
+  if (!pass || typeof native !== 'function') return;
   const isExposed = new RegExp(pattern);
-  const say = (message: FetchMessage) => pass(JSON.stringify(message));
+  const say = (what: FetchMessage, id: string, url = '') => pass(`${what} ${id} ${url}`);
   const pulls = new Map<string, (part: PartMessage) => void>();
-  const { Response: NativeResponse, Headers: NativeHeaders, ReadableStream: NativeStream } = globalThis;
+  const { Request: NativeRequest, Response: NativeResponse, Headers: NativeHeaders } = globalThis;
+  const NativeStream = globalThis.ReadableStream;
   const { prototype } = NativeResponse;
   const clone = prototype['clone'];
+  const readText = prototype['text'];
   const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
+  const { parse } = JSON;
   interface Decoder {
     fromBase64?(text: string): Uint8Array<ArrayBuffer>;
   }
@@ -51,9 +49,9 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
 
   const urlOf = (input: unknown): string | undefined => {
     try {
-      if (input instanceof Request) return input.url;
-      if (typeof input !== 'string' && !(input instanceof URL)) return undefined;
-      const url = new URL(input, globalThis.document?.baseURI ?? location.href);
+      const given = input instanceof NativeRequest ? input.url : input;
+      if (typeof given !== 'string' && !(given instanceof URL)) return undefined;
+      const url = new URL(given, globalThis.document?.baseURI ?? location.href);
       url.hash = '';
       return url.href;
     } catch {
@@ -69,7 +67,7 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
     let controller: ReadableByteStreamController;
     const cancel = () => {
       end();
-      say({ id, isCancel: true });
+      say('cancel', id);
     };
     const abort = () => {
       cancel();
@@ -78,7 +76,7 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
     const pull = async () => {
       const part = await new Promise<PartMessage>((resolve) => {
         pulls.set(id, resolve);
-        say({ id, isPull: true });
+        say('pull', id);
       });
       if (part.bytes !== undefined) return controller.enqueue(fromBase64(part.bytes));
       end();
@@ -95,38 +93,58 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
     return new NativeStream({ type: 'bytes', start, pull, cancel }, { highWaterMark: waiting });
   };
 
+  const define = (object: object, values: object) => {
+    for (const [key, value] of Object.entries(values))
+      // A page can give all objects a getter.
+      Object.defineProperty(object, key, Object.assign(Object.create(null), { value, configurable: true }));
+  };
+
   /** Gives a response of a constructor what only one of the network has. */
   const dress = (made: Response, like: Response, signal: AbortSignal | undefined): Response => {
-    const { url, type, redirected } = like;
-    const read = (original: () => Promise<unknown>) => () =>
-      original.call(made).catch((error: unknown) => {
+    const { url, type, redirected, status, ok, statusText } = like;
+    const read = (name: string, original: () => Promise<unknown>) => async () => {
+      try {
+        // The browser would read JSON while the stream is closed, and name that in an error.
+        if (name !== 'json' || made.bodyUsed || made.body?.locked) return await original.call(made);
+        return parse(await readText.call(made)) as unknown;
+      } catch (error) {
         throw signal?.aborted ? signal.reason : error;
-      });
+      }
+    };
     const readers = READERS.flatMap((name) => {
       const original = prototype[name] as (() => Promise<unknown>) | undefined;
-      return original ? [[name, read(original)] as const] : [];
+      return original ? [[name, read(name, original)] as const] : [];
     });
     const copy = () => dress(clone.call(made), like, signal);
     const facts = { url, type, redirected, clone: copy, ...Object.fromEntries(readers) };
-    for (const [key, value] of Object.entries(facts))
-      Object.defineProperty(made, key, { value, configurable: true });
+    const unusual = made.status === status ? {} : { status, ok, statusText };
+    define(made, { ...facts, ...unusual });
+    for (const name of ['append', 'delete', 'set'])
+      define(made.headers, {
+        [name]: () => {
+          throw new TypeError(`Failed to execute '${name}' on 'Headers': Headers are immutable`);
+        },
+      });
     return made;
   };
 
   const adopt = (response: Response, signal: AbortSignal | undefined): Response => {
-    const id = response.headers.get(header);
+    // A redirect can lead to another host.
+    const id = isExposed.test(response.url) ? response.headers.get(header) : null;
     if (id === null) return response;
     const headers = new NativeHeaders(response.headers);
     headers.delete(header);
     const { status, statusText } = response;
-    const made = new NativeResponse(bodyOf(id, signal), { status, statusText, headers });
+    // The constructor refuses other statuses, which servers send.
+    const usual = status < 600 ? { status, statusText } : {};
+    const made = new NativeResponse(bodyOf(id, signal), { ...usual, headers });
     return dress(made, response, signal);
   };
 
   const replaced = new Proxy(native, {
     apply(target, self, parameters: [unknown, RequestInit?]) {
       const [request, options] = parameters;
-      const ofRequest = request instanceof Request ? request : undefined;
+      const ofRequest = request instanceof NativeRequest ? request : undefined;
       const url = urlOf(request);
       // The page can not read a response without CORS, and an aborted request has none.
       const isOpaque = (options?.mode ?? ofRequest?.mode) === 'no-cors';
@@ -134,15 +152,15 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
       if (url === undefined || !isExposed.test(url) || isOpaque || signal?.aborted)
         return Reflect.apply(target, self, parameters) as Promise<Response>;
       const id = `${Math.random()}`;
-      say({ id, url });
+      say('begin', id, url);
       const responding = Reflect.apply(target, self, parameters) as Promise<Response>;
       return responding.then(
         (response) => {
-          say({ id, isOver: true });
+          say('over', id);
           return adopt(response, signal ?? undefined);
         },
         (error: unknown) => {
-          say({ id, isOver: true });
+          say('over', id);
           throw error;
         },
       );
@@ -161,6 +179,10 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
     pulls.delete(part.id);
     resolve?.(part);
   };
-  receive.isReplaced = true;
-  Object.defineProperty(globalThis, name, { value: receive, enumerable: false, configurable: true });
+  receive.lose = () => {
+    for (const id of pulls.keys()) receive({ id, isError: true } as unknown as string);
+  };
+  // Not writable: a later connection adds its function again.
+  const how = { writable: false, enumerable: false, configurable: true };
+  Object.defineProperty(globalThis, name, { value: receive, ...how });
 }

@@ -37,11 +37,13 @@ export interface ToPage {
  */
 // oxlint-disable-next-line max-lines-per-function -- only this function is there
 export function replaceWebSocket(pattern: string, name: string): void {
-  type Passing = ((message: string) => void) & { isReplaced?: boolean };
+  type Passing = ((message: string) => void) & { lose?: () => void };
   const scope = globalThis as unknown as Record<string, Passing | undefined>;
   const pass = scope[name];
+  // It runs again after this process has lost its connection.
+  if (pass?.lose) return pass.lose();
   const Native = globalThis.WebSocket;
-  if (!pass || pass.isReplaced || typeof Native !== 'function') return;
+  if (!pass || typeof Native !== 'function') return;
   const isExposed = new RegExp(pattern);
   const sockets = new Map<string, ExposedSocket>();
   const encoder = new TextEncoder();
@@ -237,6 +239,11 @@ export function replaceWebSocket(pattern: string, name: string): void {
     const read = message as unknown as ToPage;
     sockets.get(read.id)?.receive(read);
   };
-  receive.isReplaced = true;
-  Object.defineProperty(globalThis, name, { value: receive, enumerable: false, configurable: true });
+  receive.lose = () => {
+    const close = { code: 1006, reason: '', wasClean: false, isFailure: true };
+    for (const [id, socket] of sockets) socket.receive({ id, close });
+  };
+  // Not writable: a later connection adds its function again.
+  const how = { writable: false, enumerable: false, configurable: true };
+  Object.defineProperty(globalThis, name, { value: receive, ...how });
 }

@@ -15,8 +15,7 @@ export class Room {
     const free = () => {
       if (!isTaken) return;
       isTaken = false;
-      this.#free += bytes;
-      this.#admit();
+      this.give(bytes);
     };
     const turn = new Promise<void>((resolve) => this.#queue.push({ bytes, enter: resolve }));
     this.#admit();
@@ -26,6 +25,19 @@ export class Room {
       throw reason;
     });
     return free;
+  }
+
+  /** Takes a number of bytes without waiting. Returns false if they are not free. */
+  tryTake(bytes: number): boolean {
+    if (bytes > this.#free) return false;
+    this.#free -= bytes;
+    return true;
+  }
+
+  /** Frees bytes of `tryTake`. */
+  give(bytes: number): void {
+    this.#free += bytes;
+    this.#admit();
   }
 
   #admit(): void {

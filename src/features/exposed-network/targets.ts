@@ -10,6 +10,7 @@ const KINDS = /^(page|iframe|worker|shared_worker|service_worker)$/;
 
 /** Where a script runs: the document or the worker of a JavaScript context. */
 interface Place {
+  /** `null` if it is opaque. */
   readonly origin: string;
   readonly frameId: string | undefined;
 }
@@ -50,8 +51,14 @@ export class Targets {
       if (!target.type.endsWith('worker')) this.#opening.push(begun);
     },
     'Target.detachedFromTarget': ({ sessionId = '' }) => void this.#attached.delete(sessionId),
-    'Runtime.executionContextCreated': ({ context: { id, origin, auxData } }, _data, session = '') =>
-      void this.#attached.get(session)?.places.set(id, { origin, frameId: auxData?.frameId }),
+    'Runtime.executionContextCreated': ({ context: { id, origin, auxData } }, _data, session = '') => {
+      const { frameId, isDefault } = auxData ?? {};
+      // The JavaScript world of a client can have another origin than the document.
+      if (isDefault !== false)
+        this.#attached.get(session)?.places.set(id, { origin: asOrigin(origin), frameId });
+    },
+    'Runtime.executionContextDestroyed': ({ executionContextId }, _data, session = '') =>
+      void this.#attached.get(session)?.places.delete(executionContextId),
     'Runtime.executionContextsCleared': (_params, _data, session = '') =>
       this.#attached.get(session)?.places.clear(),
   };
@@ -101,9 +108,9 @@ export class Targets {
     const target = await this.containing(frameId);
     if (target === undefined) return undefined;
     if (target.type.endsWith('worker')) return new URL(target.url).origin;
-    const place = [...target.places.values()].findLast((one) => one.frameId === frameId);
+    const known = originOf(target, frameId);
     // A page that waits for a synchronous request does not answer.
-    if (place) return place.origin;
+    if (known !== undefined) return known;
     const frames = await this.frames(target, frameId);
     return frames.findLast(({ url }) => !url.startsWith('about:'))?.securityOrigin;
   }
@@ -152,4 +159,20 @@ export function pageOf(target: AttachedTarget): AttachedTarget {
   let page = target;
   while (page.parent && page.type.endsWith('worker')) page = page.parent;
   return page;
+}
+
+/** Of a worker, the browser names the URL of its script. */
+function asOrigin(origin: string): string {
+  return URL.canParse(origin) ? new URL(origin).origin : 'null';
+}
+
+/**
+ * Returns the origin of a frame, or of the worker that a target is: `null` if it is opaque. Undefined if it is not known yet. A blank
+ * frame has the origin of the document that contains it.
+ */
+export function originOf({ targetId, places }: AttachedTarget, frameId: string): string | undefined {
+  const all = [...places.values()];
+  const place =
+    all.findLast((one) => one.frameId === frameId) ?? all.find((one) => one.frameId === undefined);
+  return place && (place.frameId === frameId || targetId === frameId) ? place.origin : undefined;
 }

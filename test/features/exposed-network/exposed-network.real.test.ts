@@ -185,11 +185,22 @@ describe.each(DRIVERS)('$name', (driver) => {
     bench.service.script('acquire', bench.grant);
     const options = { reconnect: 'eager', exposeNetwork: '<loopback>' } as const;
     await using browser = await driver.lease(bench.pool, options);
-    await browser.use(({ page }) => page.goto(app));
+    await browser.use(async ({ page }) => {
+      await page.goto(app);
+      await page.evaluate(`fetch('/events').then(async ({ body }) => {
+        const reader = body.getReader();
+        await reader.read();
+        globalThis.left = reader.read().catch(String);
+      })`);
+    });
     bench.road.lose('reset');
-    const again = () =>
-      browser.use(({ page }) => page.evaluate<string>('fetch("/gzip").then((response) => response.text())'));
+    const evaluate = (code: string) => browser.use(({ page }) => page.evaluate<unknown>(code));
+    const again = () => evaluate('fetch("/gzip").then((response) => response.text())');
     await expect.poll(() => again().catch(() => '')).toBe('compressed');
+    // A response that was read in parts has failed, and another one can be read so.
+    expect(await evaluate('globalThis.left')).toBe('TypeError: network error');
+    const size = `fetch('/attachment').then(async (response) => (await response.arrayBuffer()).byteLength)`;
+    expect(await evaluate(size)).toBe(9 * LARGE.length);
     expect(await browser.release()).toMatchObject({ released: 'reused' });
   });
 });
@@ -297,6 +308,7 @@ describe('with Playwright', () => {
     await visit(async ({ page }) => {
       // As a page that has found the function before the script of the lease took it.
       const cdp = await page.context().newCDPSession(page);
+      await page.evaluate('delete globalThis.__exposedWebSocket');
       await cdp.send('Runtime.addBinding', { name: '__exposedWebSocket' });
       const call = (url: string) =>
         page.evaluate(`__exposedWebSocket(${JSON.stringify(JSON.stringify({ id: url, url }))})`);

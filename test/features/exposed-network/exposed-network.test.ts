@@ -427,9 +427,46 @@ describe('a request of an exposed URL', () => {
       [false, size, '', zeros],
       [false, size, zeros, expect.any(String)],
     ]);
+    // On a busy machine, the page says it later.
+    for (const headers of [{}, { named: '1' }] as Record<string, string>[]) {
+      let asked = 0;
+      const { rest: late } = await send({ headers, canContinue: () => asked++ > 0 });
+      expect(late).toBeDefined();
+      late!.destroy();
+    }
     const { rest, body } = await send({ headers: { named: '1' }, keeps: ({ length }) => length === size });
     rest!.destroy();
     expect(body.length).toBe(0);
+  });
+
+  it('reads less of such bodies while the beginnings of others occupy the memory, and makes none wait', async () => {
+    const { send } = await serve((_request, response) => {
+      response.write(Buffer.alloc(40 * 1024 * 1024));
+      response.end();
+    });
+    const begin = () => send({ canContinue: () => true }, { isKept: true });
+    const begun = await Promise.all(Array.from({ length: 12 }, begin));
+    const read = begun.reduce((sum, { body }) => sum + body.length, 0);
+    expect(read).toBeLessThan(80 * 1024 * 1024);
+    for (const { free, rest } of begun) {
+      free();
+      rest!.destroy();
+    }
+    const { body, rest } = await begin();
+    rest!.destroy();
+    expect(body.length).toBeGreaterThan(15 * 1024 * 1024);
+  });
+
+  it('unpacks a body only as far as it is read', async () => {
+    const large = deflateSync(Buffer.alloc(60 * 1024 * 1024));
+    const { send } = await serve((_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'deflate' }).end(large),
+    );
+    const { rest } = await send({ keeps: () => true });
+    await once(rest!, 'readable');
+    await setTimeout(50);
+    expect(rest!.readableLength).toBeLessThan(1024 * 1024);
+    expect((await buffer(rest!)).length).toBe(60 * 1024 * 1024);
   });
 
   it('does not wait for a server of TLS that never answers, neither after the page was left nor at the end', async () => {
@@ -493,48 +530,97 @@ describe('a request of an exposed URL', () => {
 });
 
 describe('a response that a page reads in parts', () => {
-  it('arrives whole, one part for each that is asked for, and its garbage is collected', async () => {
+  const HEAD = { status: 200, reason: '', sent: {}, isCut: false, free: () => {} };
+
+  /** @param isTaken Whether the pages take what they receive. */
+  function play({ isTaken = true } = {}) {
     const commands: string[] = [];
-    const sizes: number[] = [];
-    let isOver = false;
-    const send = async (
-      method: string,
-      { arguments: given = [] }: { arguments?: { value: PartMessage }[] },
-    ) => {
+    const parts: PartMessage[] = [];
+    const send = async (method: string, call: { arguments?: { value: PartMessage }[] }) => {
       commands.push(method);
-      for (const { value } of given) {
-        isOver = value.isEnd === true;
-        if (value.bytes !== undefined) sizes.push(Buffer.byteLength(value.bytes, 'base64'));
-      }
+      parts.push(...(call.arguments ?? []).map(({ value }) => value));
+      if (!isTaken) await new Promise(() => {});
     };
+    const target = (sessionId: string) => ({
+      targetId: sessionId,
+      sessionId,
+      type: 'page',
+      places: new Map([
+        [1, { origin: 'http://app', frameId: sessionId }],
+        [2, { origin: 'http://other', frameId: 'frame' }],
+      ]),
+    });
     // Only what a browser answers.
     const streams = new ExposedStreams({
       pattern: '.',
-      clients: { keepBody: () => {} },
+      clients: { keepBody: (_id: undefined, kept: { drop(): void }) => kept.drop() },
       cdp: () => ({ send }),
-      targets: () => ({ of: () => ({ targetId: 'page', sessionId: 'session' }) }),
+      targets: () => ({ of: target }),
       signal: new AbortController().signal,
     } as unknown as StreamPlan);
-    const size = 60 * 1024 * 1024;
-    const rest = new PassThrough();
-    const head = { status: 200, reason: '', sent: {}, isCut: false, free: () => {} };
-    const response = { ...head, headers: [], body: [Buffer.alloc(size)], rest };
-    const { headers } = streams.begin(response, { networkId: undefined, isCors: false });
-    rest.end();
-    const id = headers.join().replace('x-exposed-stream: ', '');
-    const message = {
-      name: '__exposedFetch',
-      payload: JSON.stringify({ id, isPull: true }),
-      executionContextId: 1,
+    const say = (payload: string, executionContextId = 1, session = 'page') =>
+      streams.receive({ name: '__exposedFetch', payload, executionContextId }, session);
+    const begin = (body: Buffer[] = [], page = 'page') => {
+      const rest = new PassThrough();
+      const { headers } = streams.begin(
+        { ...HEAD, headers: [], body, rest },
+        { page, networkId: undefined, isCors: false },
+      );
+      return { id: headers.join().replace('x-exposed-stream: ', ''), rest };
     };
-    for (let pulls = 1; !isOver; pulls++) {
-      streams.receive(message, 'session');
-      await expect.poll(() => isOver || sizes.length >= pulls).toBe(true);
+    return { streams, target, commands, parts, say, begin };
+  }
+
+  it('arrives whole, one part for each that is asked for, and its garbage is collected', async () => {
+    const { begin, say, parts, commands } = play();
+    const size = 60 * 1024 * 1024;
+    const { id, rest } = begin([Buffer.alloc(size)]);
+    rest.end();
+    for (let pulls = 1; !parts.at(-1)?.isEnd; pulls++) {
+      say(`pull ${id} `);
+      await expect.poll(() => parts.length).toBe(pulls);
     }
+    const sizes = parts.flatMap(({ bytes }) =>
+      bytes === undefined ? [] : Buffer.byteLength(bytes, 'base64'),
+    );
     expect(sizes.reduce((sum, one) => sum + one)).toBe(size);
     expect(Math.max(...sizes)).toBe(1024 * 1024);
     // The browser compiles each part as code, which it keeps until it is told to collect it.
     expect(commands.filter((method) => method === 'HeapProfiler.collectGarbage')).toHaveLength(1);
+  });
+
+  it('is not sent further while the page has not taken the part before, however often a script asks', async () => {
+    const { begin, say, commands } = play({ isTaken: false });
+    const { id } = begin([Buffer.alloc(60 * 1024 * 1024)]);
+    for (let times = 0; times < 1000; times++) {
+      say(`pull ${id} `);
+      if (times % 100 === 0) await setTimeout(1);
+    }
+    expect(commands).toHaveLength(1);
+    for (let times = 0; times < 1000; times++) say(`pull ${times} `);
+    expect(commands.length).toBeLessThan(300);
+  });
+
+  it('stays open if another page begins more than there may be', () => {
+    const { begin } = play();
+    const mine = begin();
+    const others = Array.from({ length: 300 }, () => begin([], 'other'));
+    expect(mine.rest.destroyed).toBe(false);
+    expect(others.filter(({ rest }) => !rest.destroyed)).toHaveLength(255);
+  });
+
+  it('is that of a document whose own requests are announced, not by a frame of another origin', () => {
+    const { streams, target, say } = play();
+    const url = 'http://app/data';
+    const tracked = streams.track(target('page') as never, 'page', url);
+    say(`begin 1 ${url}`, 2);
+    expect(tracked.isOfFetch()).toBe(false);
+    // Nor do many requests of another page push it out.
+    say(`begin 1 ${url}`);
+    for (let id = 0; id < 3000; id++) say(`begin ${id} ${url}`, 1, 'other');
+    expect(tracked.isOfFetch()).toBe(true);
+    streams.track(target('page') as never, 'page', url);
+    expect(tracked.isOfFetch()).toBe(false);
   });
 });
 

@@ -528,6 +528,18 @@ const ROWS: Record<string, Row[]> = {
         inPage(ofFetch(`'/echo', { method: 'POST', duplex: 'half', body: new Blob(['streamed']).stream() }`)),
     ],
     [
+      'fetch: a large response of any status, its headers and errors, in a page that replaces what is usual',
+      async ({ inPage }) =>
+        inPage(`const get = (query, options) => fetch(new Request('/large?mb=17' + query, options)); const seen = [];
+          for (const status of [499, 999, 205]) { const r = await get('&status=' + status); seen.push([r.status, r.ok, r.type, (await r.arrayBuffer()).byteLength]); }
+          const { stringify } = JSON; JSON.stringify = () => '{}'; Object.prototype.get = () => 5;
+          try { seen.push((await (await get('#part')).blob()).size); } finally { JSON.stringify = stringify; delete Object.prototype.get; }
+          const r = await get(''); try { r.headers.set('a', 'b'); } catch (error) { seen.push(String(error)); }
+          seen.push(await r.json().catch(String), await r.json().catch(String));
+          const abort = new AbortController(); const kept = await fetch(new Request('/large?mb=17', { signal: abort.signal }), { signal: null });
+          abort.abort(); return [...seen, (await kept.text()).length];`),
+    ],
+    [
       'fetch: a response in parts, its first part at once, and what the library sees of it',
       async ({ inPage, page }) => {
         const found = [];
@@ -766,6 +778,10 @@ const ROWS: Record<string, Row[]> = {
         });
         await page.goto(`${at}/set-cookies`);
         await page.evaluate(`(async () => { ${socket(`'/socket'`, `socket.send('a')`)} })()`);
+        await page.evaluate(`new Promise((resolve) => {
+          const code = "new WebSocket('" + location.origin.replace('http', 'ws') + "/socket').onopen = () => postMessage(0)";
+          new Worker(URL.createObjectURL(new Blob([code]))).onmessage = () => resolve();
+        })`);
         return app.log.filter((line) => line.startsWith('upgrade'));
       },
     ],

@@ -1,0 +1,86 @@
+/** Number of requests of all pages that may be announced and have no response. */
+const MOST_ANNOUNCED = 2000;
+
+/** A request that a script of a page has sent. */
+export interface TrackedRequest {
+  /** Whether the page can read its response in parts. */
+  isOfFetch(): boolean;
+  /** It has its response, or has failed. */
+  end(): void;
+}
+
+interface Announced {
+  readonly page: string;
+  /** The page, and the origin of the document or worker: others of the page do not speak for it. */
+  readonly sender: string;
+  readonly url: string;
+}
+
+interface Sent {
+  /** Undefined if it is not known yet. */
+  readonly sender: () => string | undefined;
+  readonly url: string;
+}
+
+/**
+ * Which requests `fetch` has sent. CDP does not say it, but the replaced function announces its requests: a page can read a response in
+ * parts if `fetch` has sent all requests of its sender to this URL.
+ */
+export class FetchRequests {
+  /** By place and id. */
+  readonly #announced = new Map<string, Announced>();
+  readonly #sent = new Set<Sent>();
+
+  /** A script announces a request. Any script can announce anything. @param key Begins with its place. */
+  announce(key: string, request: Announced): void {
+    if (this.#announced.has(key)) return;
+    if (this.#announced.size >= MOST_ANNOUNCED)
+      this.#announced.delete(oldestOfMost(this.#announced, ({ page }) => page));
+    this.#announced.set(key, request);
+  }
+
+  /** An announced request has its response. */
+  forget(key: string): void {
+    this.#announced.delete(key);
+  }
+
+  /** Forgets the requests of places. */
+  leave(prefix: string): void {
+    for (const key of this.#announced.keys()) if (key.startsWith(prefix)) this.forget(key);
+  }
+
+  /** Counts a request of a script. */
+  track(sender: Sent['sender'], url: string): TrackedRequest {
+    const request = { sender, url };
+    this.#sent.add(request);
+    return {
+      isOfFetch: () => {
+        const own = sender();
+        if (own === undefined) return false;
+        const sent = count(this.#sent, (one) => one.url === url && one.sender() === own);
+        const announced = count(this.#announced.values(), (one) => one.url === url && one.sender === own);
+        return announced >= Math.max(1, sent);
+      },
+      end: () => this.#sent.delete(request),
+    };
+  }
+}
+
+/** Returns the key of the oldest entry of the page that has most of them, so that no page takes the entries of others. */
+export function oldestOfMost<Value>(
+  entries: ReadonlyMap<string, Value>,
+  pageOf: (value: Value) => string,
+): string {
+  const pages = new Map<string, { readonly oldest: string; count: number }>();
+  for (const [key, value] of entries) {
+    const page = pages.get(pageOf(value)) ?? { oldest: key, count: 0 };
+    page.count++;
+    pages.set(pageOf(value), page);
+  }
+  const all = [...pages.values()];
+  return all.reduce((most, one) => (one.count > most.count ? one : most)).oldest;
+}
+
+function count<Value>(values: Iterable<Value>, isCounted: (value: Value) => boolean): number {
+  return [...values].filter(isCounted).length;
+}
