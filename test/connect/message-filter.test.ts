@@ -271,7 +271,8 @@ it('has several clients: a recorder that pauses and a relay see neither the libr
       page.send(JSON.stringify({ method: 'Target.attachedToTarget', params: child, ...own }));
       return page.send(JSON.stringify({ id, result: { sessionId: child.sessionId }, ...own }));
     }
-    const result = { frameTree: { frame: { id: `${params.targetId} ${sessionId}` } } };
+    const frame = { id: `${params.targetId} ${sessionId}`, url: 'about:blank' };
+    const result = { frameTree: { frame } };
     page.send(JSON.stringify({ id, result, ...own }));
     page.send(JSON.stringify({ method: 'Page.loadEventFired', params: {}, ...own }));
   };
