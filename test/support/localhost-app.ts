@@ -97,9 +97,15 @@ const ANSWERS: Record<string, Answer> = {
     const boundary = /boundary=(.*)/.exec(String(request.headers['content-type']))?.[1];
     const content = boundary ? body.toString('latin1').replaceAll(boundary, 'boundary') : body;
     const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
-    response
-      .writeHead(200, { 'content-type': 'text/html', ...allowed(request) })
-      .end(JSON.stringify({ method: request.method, type, length: boundary ? 0 : body.length, hash }));
+    response.writeHead(200, { 'content-type': 'text/html', ...allowed(request) }).end(
+      JSON.stringify({
+        method: request.method,
+        type,
+        length: boundary ? 0 : body.length,
+        named: request.headers['content-length'],
+        hash,
+      }),
+    );
   },
   '/headers': ({ headers, rawHeaders }, response) => {
     const names = rawHeaders.filter((_name, index) => index % 2 === 0);

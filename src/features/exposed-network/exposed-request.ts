@@ -69,6 +69,8 @@ const MOST_CONNECTIONS = 256;
 /** Headers of one connection, which must not be forwarded. */
 const HOP_BY_HOP =
   /^(connection|content-length|expect|host|keep-alive|proxy-(authenticate|authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
+/** The methods with which a browser names the length of a body that is not there. */
+const NAMING_NO_BODY = /^(POST|PUT)$/;
 /** A header that Chromium adds only after the interception. */
 const LANGUAGE = 'en-US,en;q=0.9';
 
@@ -146,12 +148,14 @@ export class ExposedSender {
     const rejectUnauthorized = !this.acceptsInsecureCerts;
     const kept = Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.test(name));
     const has = (name: string) => kept.some(([one]) => one.toLowerCase() === name);
+    const length = request.body?.length ?? (NAMING_NO_BODY.test(request.method) ? 0 : undefined);
     const headers: Record<string, string> = {
       ...(!has('accept-encoding') && {
         'Accept-Encoding': has('range') ? 'identity' : encodingsFor(url),
       }),
       ...(!has('accept-language') && { 'Accept-Language': LANGUAGE }),
       ...Object.fromEntries(kept.map(([name, value]) => [name, asBytes(value)])),
+      ...(length !== undefined && { 'Content-Length': String(length) }),
     };
     if (url.protocol === 'https:') {
       const session = await raceAbort(this.#http2.of(url, { rejectUnauthorized, route }), signal);
@@ -173,6 +177,8 @@ export class ExposedSender {
       const sent: ClientRequest = (url.protocol === 'https:' ? https : http).request(url, options);
       // Node writes it in capitals.
       sent.method = request.method;
+      // Without it, Node names a length of any method but a few.
+      sent.useChunkedEncodingByDefault = false;
       sent.once('response', (stream) => {
         const { statusCode, statusMessage, rawHeaders, headers: read } = stream;
         const facts = { ...factsOf(read), sent: { Host: url.host, Connection: 'keep-alive', ...headers } };

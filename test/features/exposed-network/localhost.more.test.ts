@@ -215,6 +215,8 @@ const ROWS: Record<string, Row[]> = {
             '(() => { const f = new FormData(); f.append("a", new File(["file"], "n.txt")); f.append("b", "c"); return f })()',
           ],
           ['ODD', 'undefined'],
+          ['PATCH', 'undefined'],
+          ['POST', 'undefined'],
         ])
           found.push(await inPage(ofFetch(`'/echo', { method: '${method}', body: ${body} }`)));
         return found;
