@@ -5,16 +5,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { withPooledBrowser } from '../../src/playwright.js';
 import { useLocalPool } from '../support/local.js';
 import { useSite } from '../support/site.js';
-import { SITE_DATA } from '../support/site-data.js';
-
-/** Writes all the time, without a page. */
-const WORKER = `
-self.onfetch = () => {};
-setInterval(async () => {
-  self.cookieStore?.set('worker', '1');
-  (await caches.open('worker')).put('/worker', new Response(''));
-  fetch('/cookie');
-}, 5);`;
+import { BUSY_WORKER, SITE_DATA } from '../support/site-data.js';
 
 /** Requests whose response waits until the lease has ended. */
 const held = new Set<ServerResponse>();
@@ -26,7 +17,7 @@ const site = useSite(({ url = '' }, response) => {
   response.setHeader('content-type', url.endsWith('.js') ? 'text/javascript' : 'text/html');
   if (!/^\/(frame|favicon.ico)?$/.test(url)) response.setHeader('set-cookie', 'late=1; HttpOnly');
   if (url.startsWith('/held')) return held.add(response);
-  return response.end(url.endsWith('.js') ? WORKER : '<title>page</title><p>text');
+  return response.end(url.endsWith('.js') ? BUSY_WORKER : '<title>page</title><p>text');
 });
 beforeEach(() => paths.clear());
 

@@ -83,9 +83,13 @@ const requests = new Map<string, number>();
 const held = new Set<ServerResponse>();
 beforeEach(() => requests.clear());
 
+/** Sends requests all the time, but gives a slow machine no more than it can do. */
+const REQUESTS = `let open = 0;
+setInterval(() => open++ < 6 ? fetch('/cookie').finally(() => open--) : open--, 5);`;
+
 const SCRIPTS: Record<string, string> = {
   '/worker.js': '',
-  '/busy-worker.js': `onfetch = () => {}; setInterval(() => fetch('/cookie'), 5);`,
+  '/busy-worker.js': `onfetch = () => {}; ${REQUESTS}`,
   // Counts its pages, and does not end while it has one.
   '/counter.js': `let pages = 0;
 onconnect = ({ ports: [port] }) => port.postMessage(++pages);
@@ -334,7 +338,7 @@ it.each<[what: string, script: string, then?: () => Promise<unknown>, drivers?: 
   ['an open sendBeacon', `navigator.sendBeacon('/held')`, () => isRequested('/held')],
   ['an open fetch with keepalive', `fetch('/held', { keepalive: true })`, () => isRequested('/held')],
   ['an open fetch', `fetch('/held')`, () => isRequested('/held')],
-  ['fetches of a timer', `setInterval(() => fetch('/cookie'), 5)`, () => sleep(50)],
+  ['fetches of a timer', REQUESTS, () => sleep(50)],
   ['a window.name that is set when the page is left', onPageHide(`window.name = 'left'`)],
   [
     'a service worker with a timer',

@@ -12,16 +12,7 @@ import { kernel, type BrowserService } from '../../src/services.js';
 import { hasFirefox, SKIPPED_WITHOUT_FIREFOX } from '../support/firefox.js';
 import { SLOW_START } from '../support/program.js';
 import { useSite } from '../support/site.js';
-import { SITE_DATA } from '../support/site-data.js';
-
-/** Writes all the time, without a page; one write after the other, so that a busy machine is not kept busy by them. */
-const WORKER = `
-self.onfetch = () => {};
-(async function write() {
-  await (await caches.open('worker')).put('/worker', new Response(''));
-  await fetch('/cookie').catch(() => {});
-  setTimeout(write, 5);
-})();`;
+import { BUSY_WORKER, SITE_DATA } from '../support/site-data.js';
 
 /** Requests whose response waits until the lease has ended. */
 const held = new Set<ServerResponse>();
@@ -35,7 +26,7 @@ const site = useSite(({ url = '', headers }, response) => {
   if (/cookie|held/.test(url)) response.setHeader('set-cookie', 'late=1; HttpOnly; Max-Age=3600');
   response.setHeader('content-type', type);
   if (url.startsWith('/held')) return held.add(response);
-  return response.end(url.endsWith('.js') ? WORKER : '<title>page</title><p>text');
+  return response.end(url.endsWith('.js') ? BUSY_WORKER : '<title>page</title><p>text');
 });
 const here = (path: string) => `${site.as('localhost')}/${path}`;
 const requested = async (path: string) => {
