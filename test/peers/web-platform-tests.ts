@@ -1,7 +1,7 @@
 /**
- * Runs folders, or files, of the web-platform-tests, served on localhost, in a browser of this machine and in a leased one that does not reach
- * localhost and has the option `exposeNetwork`, and prints the differences, test by test. Not part of the tests: it needs a clone, and
- * takes about a second for each file.
+ * Runs folders, or files, of the web-platform-tests, served on localhost, in a browser of this machine and in a leased one that does
+ * not reach localhost and has the option `exposeNetwork`, and prints the differences, test by test. Not part of the tests: it needs a
+ * clone, and takes about a second for each file.
  *
  *   git clone --depth 1 https://github.com/web-platform-tests/wpt ../wpt
  *   npm run build && npx tsx test/peers/web-platform-tests.ts ../wpt websockets cookies fetch/api
