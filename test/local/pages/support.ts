@@ -1,11 +1,11 @@
 import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { launchBrowser } from '../replays/support.js';
 
 /** A person with a browser. */
 export interface Person {
-  /** Opens a page and collects its `faults`. */
+  /** Opens a page until the end of the test, and collects its `faults`. */
   open(url: string, options?: BrowserContextOptions): Promise<Page>;
 }
 
@@ -13,6 +13,8 @@ export interface Person {
 export function usePerson(): Person {
   let browser: Browser;
   beforeAll(async () => void (browser = await launchBrowser()));
+  // A page that shows what happens would be drawn until the end of the file.
+  afterEach(() => Promise.all(browser.contexts().map((context) => context.close())));
   afterAll(() => browser?.close());
   return {
     open: async (url, options = {}) => {
