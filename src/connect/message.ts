@@ -156,7 +156,7 @@ const EVENTS = {
       headers: v.record(text, text),
       hasPostData: may(v.boolean()),
       // Without `bytes`: a file of the browser's machine in a form, or a stream.
-      postDataEntries: may(v.array(v.object({ bytes: may(text) }))),
+      postDataEntries: may(v.array(v.object({ bytes: may(v.union([text, v.instance(Uint8Array)])) }))),
     }),
   }),
   'Network.requestWillBeSent': v.looseObject({
@@ -449,7 +449,11 @@ export class MisfitError extends Error {}
 
 /** @throws MisfitError; SyntaxError if the message is not JSON. */
 export function readMessage(data: string | Frame): Message {
-  return read(envelope, parseJson(String(data)), 'message');
+  const paused = pausedWithoutBody(data);
+  const message = read(envelope, parseJson(paused?.text ?? String(data)), 'message');
+  const { request } = (paused && message.params) ?? {};
+  if (isRecord(request)) Object.assign(request, { postDataEntries: paused!.parts() });
+  return message;
 }
 
 /** Which command, response or event a message is. */
@@ -476,7 +480,9 @@ const NO_SESSION = -32_001;
  */
 export function readEnvelope(data: string | Frame): Envelope | undefined {
   // Names and ids have no characters beyond ASCII, and the rest is not read.
-  const message: unknown = JSON.parse(withoutContent(data) ?? partOf(data, 0));
+  const message: unknown = JSON.parse(
+    withoutContent(data) ?? pausedWithoutBody(data)?.text ?? partOf(data, 0),
+  );
   if (!isRecord(message)) throw misfit('message', 'value');
   const { method, params, type, error } = message;
   // A service can send null for what a message does not have.
@@ -546,6 +552,48 @@ function withoutContent(data: string | Frame): string | undefined {
   if (beginning === undefined || end === undefined || isChecked(shownMethod(beginning))) return undefined;
   const content = data.subarray(beginning.length, data.length - end.length);
   return NAMES.some((name) => content.includes(name)) ? undefined : `${beginning}${end}`;
+}
+
+/** Where a body as a text begins, and where its parts follow. No text in JSON contains these: its quotes are escaped. */
+const BODY = '"postData":"';
+const PARTS = '","hasPostData":true,"postDataEntries":[';
+const PART = '{"bytes":"';
+/** Characters of base64 that are decoded at once: four are three bytes. */
+const STEP = 4 * 256 * 1024;
+
+/**
+ * Returns a paused request without its body, and the parts of the body. The browser sends a body twice, as a text and in base64, and both
+ * as texts of this process would be several times as large. Undefined for other messages, and another order of their fields.
+ */
+function pausedWithoutBody(data: string | Frame): { text: string; parts(): object[] } | undefined {
+  if (!(data instanceof Buffer) || data.length < LARGE) return undefined;
+  if (shownMethod(data) !== 'Fetch.requestPaused') return undefined;
+  const end = data.indexOf(PARTS);
+  const start = end === -1 ? -1 : data.lastIndexOf(BODY, end);
+  if (start === -1) return undefined;
+  const ranges: (readonly [from: number, to: number] | undefined)[] = [];
+  let at = end + PARTS.length;
+  while (data[at] === '{'.charCodeAt(0)) {
+    const from = at + PART.length;
+    const hasBytes = data.toString('latin1', at, from) === PART;
+    const to = hasBytes ? data.indexOf('"', from) : at;
+    if (to === -1) return undefined;
+    ranges.push(hasBytes ? [from, to] : undefined);
+    // The end of the object, and a comma.
+    at = to + 2;
+    if (data[at] === ','.charCodeAt(0)) at++;
+  }
+  if (data[at] !== ']'.charCodeAt(0)) return undefined;
+  const text = `${data.toString('utf8', 0, start + BODY.length)}","hasPostData":true${data.toString('utf8', at + 1)}`;
+  return { text, parts: () => ranges.map((range) => (range ? { bytes: fromBase64(data, ...range) } : {})) };
+}
+
+function fromBase64(data: Buffer, from: number, to: number): Buffer {
+  const bytes = Buffer.allocUnsafe(Math.ceil((3 * (to - from)) / 4));
+  let size = 0;
+  for (let at = from; at < to; at += STEP)
+    size += bytes.write(data.toString('latin1', at, Math.min(at + STEP, to)), size, 'base64');
+  return bytes.subarray(0, size);
 }
 
 const METHOD = /"method":\s*"([\w.]+)"/;

@@ -1,6 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
 import { CdpClient } from '../../src/connect/cdp-client.js';
+import { readEvent, readMessage } from '../../src/connect/message.js';
 import { MessageFilter } from '../../src/connect/message-filter.js';
 import type { Socket } from '../../src/connect/socket.js';
 import { PlayedBrowser } from '../support/played-browser.js';
@@ -305,4 +306,27 @@ it('delivers an error of WebDriver BiDi that has no id', async () => {
   const text = '{"type":"error","id":null,"error":"invalid argument","message":"no"}';
   far.send(text);
   await expect.poll(() => seen).toEqual([text]);
+});
+
+it.each([
+  ['once, not as texts', (body: object, parts: object) => ({ ...body, ...parts }), true],
+  ['also in another order of its fields', (body: object, parts: object) => ({ ...parts, ...body }), false],
+])('reads a large body of a paused request %s', (_how, join, isOnce) => {
+  const bytes = Buffer.alloc(3_000_000, 'a "quoted", escaped \\ body: "postData":"');
+  const parts = { postDataEntries: [{ bytes: bytes.toString('base64') }, {}, { bytes: '' }] };
+  const head = { url: 'http://a/', method: 'POST', headers: { postData: 'x' } };
+  const request = { ...head, ...join({ postData: String(bytes), hasPostData: true }, parts) };
+  const paused = {
+    method: 'Fetch.requestPaused',
+    params: { requestId: '1', request, frameId: 'frame' },
+    sessionId: 's',
+  };
+  const { params, sessionId } = readMessage(Buffer.from(JSON.stringify(paused)));
+  const read = readEvent('Fetch.requestPaused', params).request.postDataEntries!;
+  const [first, second, third] = read.map((part) =>
+    typeof part.bytes === 'string' ? Buffer.from(part.bytes, 'base64') : part.bytes,
+  );
+  expect([bytes.equals(first!), second, third?.length, sessionId]).toEqual([true, undefined, 0, 's']);
+  const { postData } = params!['request'] as { postData: string };
+  expect([postData === '', typeof read[0]!.bytes]).toEqual([isOnce, isOnce ? 'object' : 'string']);
 });

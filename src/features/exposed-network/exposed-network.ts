@@ -513,8 +513,7 @@ export class ExposedNetwork implements ConnectExtension {
   ): Promise<Buffer | undefined> {
     const read: Buffer[] = [];
     for (const { bytes } of parts) {
-      const part =
-        bytes === undefined ? await this.#readFile(read.at(-1), frameId) : Buffer.from(bytes, 'base64');
+      const part = bytes === undefined ? await this.#readFile(read.at(-1), frameId) : bytesOf(bytes);
       if (!part) return undefined;
       read.push(part);
     }
@@ -547,6 +546,12 @@ export class ExposedNetwork implements ConnectExtension {
     };
     show().catch(() => {});
   }
+}
+
+/** A small part is in base64. */
+function bytesOf(part: string | Uint8Array): Buffer {
+  if (typeof part === 'string') return Buffer.from(part, 'base64');
+  return Buffer.from(part.buffer, part.byteOffset, part.byteLength);
 }
 
 function isOfEvents({ request: { method, headers } }: PausedRequest): boolean {
