@@ -181,6 +181,16 @@ describe('downloads', () => {
     await expect.poll(() => seen.join()).toContain('"canceled"');
   });
 
+  it('does not wait at the end for the content of a file that has no end', async () => {
+    const content = new PassThrough();
+    startDownload(undefined, standIns.add(BEGUN.url, content));
+    await expect
+      .poll(() => content.listenerCount('data') + content.listenerCount('readable'))
+      .toBeGreaterThan(0);
+    await watch.leaveNothing();
+    expect(content.destroyed).toBe(true);
+  });
+
   it('has stand-ins only where the files that a context downloads arrive on this machine', () => {
     const set = (behavior: string, browserContextId?: string) => {
       const params = { behavior, downloadPath: folder, browserContextId };

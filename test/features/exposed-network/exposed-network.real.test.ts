@@ -380,12 +380,14 @@ describe('with Puppeteer', () => {
     'sends the files of a form over %s, if their names differ',
     async (protocol) => {
       const [file, other] = [0, 1].map(() => join(mkdtempSync(join(tmpdir(), 'form-')), 'a "file".txt'));
-      for (const path of [file!, other!]) writeFileSync(path, LARGE);
+      const own = join(mkdtempSync(join(tmpdir(), 'form-')), 'own.txt');
+      for (const path of [file!, other!, own]) writeFileSync(path, LARGE);
       // Node rounds this time up to the next millisecond.
       if (process.platform === 'linux') execFileSync('touch', ['-d', '@1700000000.122999999', file!, other!]);
       const { value } = await puppeteer.withPooledBrowser(
         used.pool,
-        async ({ page }) => {
+        async ({ page, browser }) => {
+          const thief = await browser.newPage();
           const send = async (path: string) => {
             await page.goto(app);
             const input = await page.$('input');
@@ -393,11 +395,19 @@ describe('with Puppeteer', () => {
             const sent = 'fetch("/size", { method: "POST", body: new FormData(document.forms[0]) })';
             return page.evaluate(`${sent}.then((response) => response.text(), () => 'failed')`);
           };
-          return [await send(file!), await send(other!)];
+          // Another page gives a file of its own the name of one that it does not have.
+          const steal = async () => {
+            await thief.goto(app);
+            await (await thief.$('input'))!.uploadFile(own);
+            const body = `const body = new FormData(); body.append('f', document.querySelector('input').files[0], 'a "file".txt');`;
+            const sent = `${body} return (await fetch('/size', { method: 'POST', body })).text();`;
+            return thief.evaluate(`(async () => { ${sent} })().catch(() => 'failed')`);
+          };
+          return [await send(file!), await steal(), await send(other!)];
         },
         { exposeNetwork: 'localhost', protocol },
       );
-      expect(value).toEqual(['true', 'failed']);
+      expect(value).toEqual(['true', 'failed', 'failed']);
     },
   );
 
