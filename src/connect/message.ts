@@ -9,8 +9,6 @@ const text = v.string();
 const idOfSession = v.pipe(v.string(), v.nonEmpty());
 const count = v.pipe(v.number(), v.minValue(0));
 const may = <Field extends v.GenericSchema>(field: Field) => v.optional(field);
-/** A method of HTTP that has a response with a body. */
-const httpMethod = v.pipe(text, v.regex(/^(?!connect$)[\w!#$%&'*+.^`|~-]{1,100}$/i));
 
 const targetInfo = v.looseObject({
   targetId: text,
@@ -152,7 +150,8 @@ const EVENTS = {
     networkId: may(text),
     request: v.object({
       url: text,
-      method: httpMethod,
+      // Any, also of a client that changes it: the browser waits for an answer to each request.
+      method: text,
       headers: v.record(text, text),
       hasPostData: may(v.boolean()),
       // Without `bytes`: a file of the browser's machine in a form, or a stream.

@@ -56,6 +56,8 @@ interface Received {
   readonly sent: Readonly<Record<string, string>>;
 }
 
+/** A method of HTTP whose response has a body. */
+const METHOD = /^(?!connect$)[\w!#$%&'*+.^`|~-]+$/i;
 /** A browser repeats such a request once, over a new connection. */
 const MISDIRECTED = 421;
 /** Statuses of responses whose body a browser does not read. */
@@ -92,6 +94,7 @@ export class ExposedSender {
 
   /** Sends a request. Follows no redirect: the browser does. Rejects with the error of the connection. */
   async send(request: ExposedRequest, signal: AbortSignal): Promise<ExposedResponse> {
+    if (!METHOD.test(request.method)) throw new Error('The method is not one of HTTP.');
     try {
       return await this.#send(request, signal);
     } catch (error) {

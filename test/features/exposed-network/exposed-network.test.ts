@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
+import { readEvent } from '../../../src/connect/message.js';
 import { explainRefusal } from '../../../src/features/exposed-network/explain-refusal.js';
 import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
@@ -339,6 +340,18 @@ describe('a request of an exposed URL', () => {
     });
     expect(await send({ method: 'PATCH', headers: { 'X-Odd': '1' } })).toMatchObject({ status: 200 });
     expect([seen, connections()]).toEqual([['PATCH true', 'PATCH true'], 2]);
+  });
+
+  it('has a method of any length, which an event of the browser names, but none that is not of HTTP', async () => {
+    const { server, send } = await serve(({ method }, response) => response.end(method));
+    server.on('connect', (_request, socket) => socket.end('HTTP/1.1 200 Connected\r\n\r\n'));
+    // A page waits without an end for a request whose event is dropped.
+    for (const method of [`${'A-'.repeat(5000)}B`, 'connect', 'GET /other HTTP/1.1\r\nA:']) {
+      const request = { url: 'http://a/', method, headers: {} };
+      const paused = readEvent('Fetch.requestPaused', { requestId: '1', frameId: 'frame', request });
+      const answered = send({ method: paused.request.method }).then(({ status }) => status, String);
+      expect(await answered).toEqual(method.startsWith('A') ? 400 : 'Error: The method is not one of HTTP.');
+    }
   });
 
   it('waits for a response with a length, however long it takes', async () => {
