@@ -43,6 +43,9 @@ export class Targets {
 
   readonly listeners: EventListeners = {
     'Target.attachedToTarget': ({ sessionId, targetInfo }, _data, from) => {
+      // A service worker has a session below each of its pages, too: what it says there, it has said.
+      if ([...this.#attached.values()].some(({ targetId }) => targetId === targetInfo.targetId))
+        return void this.#letRun(sessionId).catch(() => {});
       const parent = from === undefined ? undefined : this.#attached.get(from);
       const target = { ...targetInfo, sessionId, parent, places: new Map<number, Place>() };
       this.#attached.set(sessionId, target);
@@ -124,11 +127,14 @@ export class Targets {
   }
 
   async #goOn({ targetId, sessionId }: AttachedTarget, reached: Promise<void> | undefined): Promise<void> {
-    if (!this.#starts.isHeld)
-      return void (await this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId));
+    if (!this.#starts.isHeld) return this.#letRun(sessionId);
     // The browser responds after it has passed the commands on.
     await reached;
     this.#starts.ready(this, targetId);
+  }
+
+  async #letRun(sessionId: string): Promise<void> {
+    if (!this.#starts.isHeld) await this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId);
   }
 
   /** No target waits for this object any longer. */

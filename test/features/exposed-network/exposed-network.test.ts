@@ -18,6 +18,9 @@ import {
   ExposedWebSockets,
   type WebSocketPlan,
 } from '../../../src/features/exposed-network/exposed-websocket.js';
+import { Targets } from '../../../src/features/exposed-network/targets.js';
+import type { CdpClient } from '../../../src/connect/cdp-client.js';
+import { PageStarts } from '../../../src/connect/page-starts.js';
 import type { PartMessage } from '../../../src/features/exposed-network/page-fetch.js';
 import { faultInHosts } from '../../../src/shared/hosts.js';
 
@@ -639,6 +642,32 @@ describe('a response that a page reads in parts', () => {
     streams.track(target('page') as never, 'page', url);
     expect(tracked.isOfFetch()).toBe(false);
   });
+});
+
+it('hears a service worker once, which has a session below each of its pages, too', () => {
+  const sent: string[] = [];
+  // Only what a browser answers.
+  const cdp = { send: async (method: string, _params: object, session = '') => sent.push(method + session) };
+  const prepared: string[] = [];
+  const targets = new Targets(
+    () => cdp as unknown as CdpClient,
+    new PageStarts(),
+    async ({ sessionId }) => prepared.push(sessionId),
+  );
+  const attach = (sessionId: string, type: string, from?: string) =>
+    targets.listeners['Target.attachedToTarget']!(
+      { sessionId, targetInfo: { targetId: type, type, url: 'http://app/' } },
+      Buffer.alloc(0),
+      from,
+    );
+  attach('1', 'page');
+  attach('2', 'service_worker');
+  attach('3', 'service_worker', '1');
+  expect([prepared, targets.of('2')?.sessionId, targets.of('3')]).toEqual([['1', '2'], '2', undefined]);
+  expect(sent).toContain('Runtime.runIfWaitingForDebugger3');
+  // The page is left.
+  targets.listeners['Target.detachedFromTarget']!({ sessionId: '3' }, Buffer.alloc(0), '1');
+  expect(targets.of('2')?.sessionId).toBe('2');
 });
 
 describe('the WebSockets of a page that calls the function of the lease itself', () => {
