@@ -397,13 +397,16 @@ export class DownloadWatch {
   /** Lets the content of a file take the place of its stand-in. */
   async #receive(download: BrowserDownload, content: Readable, path: string): Promise<void> {
     const { guid } = download;
-    this.#arriving.set(guid, () => content.destroy());
-    if (this.#canceled.delete(guid)) content.destroy();
+    const canceled = new AbortController();
+    const cancel = () => canceled.abort(new Error('it was canceled'));
+    this.#arriving.set(guid, cancel);
+    if (this.#canceled.delete(guid)) cancel();
+    const onPart = (size: number) => {
+      if (size > this.#maxSize) throw this.#tooLarge(size);
+      this.#plan.listener?.progressed(download, size);
+    };
     try {
-      await writeContent(content, path, (size) => {
-        if (size > this.#maxSize) throw this.#tooLarge(size);
-        this.#plan.listener?.progressed(download, size);
-      });
+      await writeContent(content, path, { onPart, signal: canceled.signal });
     } catch (error) {
       await rm(path, { force: true });
       throw error;

@@ -46,16 +46,21 @@ export class StandIns {
   }
 }
 
-/**
- * Writes the content of a file, as fast as the disk takes it. The file appears when it is complete.
- *
- * @param onPart Called with the number of bytes so far; throws to refuse more.
- */
+interface HowToWrite {
+  /** Called with the number of bytes so far; throws to refuse more. */
+  readonly onPart: (size: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Writes the content of a file, as fast as the disk takes it. The file appears when it is complete. */
 export async function writeContent(
   content: Readable,
   path: string,
-  onPart: (size: number) => void,
+  { onPart, signal }: HowToWrite,
 ): Promise<void> {
+  signal.throwIfAborted();
+  // A pipeline that begins with a destroyed stream may never end.
+  if (content.destroyed) throw content.errored ?? new Error('its content was lost');
   const part = `${path}.part`;
   let size = 0;
   const count = new Transform({
@@ -71,11 +76,12 @@ export async function writeContent(
   });
   try {
     await namingFile(path, () =>
-      pipeline(content, count, createWriteStream(part, { flags: 'wx', mode: 0o600 })),
+      pipeline(content, count, createWriteStream(part, { flags: 'wx', mode: 0o600 }), { signal }),
     );
     await rename(part, path);
   } catch (error) {
     await rm(part, { force: true });
+    signal.throwIfAborted();
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { PassThrough, Readable } from 'node:stream';
@@ -16,6 +17,7 @@ import { ExposedNetwork } from '../../src/features/exposed-network/exposed-netwo
 import { Fuzzer } from '../support/cdp-fuzz.js';
 import { PlayedBrowser, settle } from '../support/played-browser.js';
 import { Random } from '../support/random.js';
+import { Site } from '../support/site.js';
 
 async function* broken() {
   yield Buffer.from('beginning');
@@ -111,11 +113,16 @@ describe('downloads', () => {
     to.send(JSON.stringify({ method, params }));
   }
 
-  /** A library makes the browser save downloads, and one is completed. */
-  function startDownload(path = `${folder}/${GUID}`, receivedBytes = CONTENT.length): void {
+  /** A library makes the browser save downloads, and one begins. */
+  function begin(): void {
     const params = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
     socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
     send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid: GUID });
+  }
+
+  /** A library makes the browser save downloads, and one is completed. */
+  function startDownload(path = `${folder}/${GUID}`, receivedBytes = CONTENT.length): void {
+    begin();
     const progress = { guid: GUID, state: 'completed', receivedBytes, filePath: path };
     send(client, 'Browser.downloadProgress', progress);
     send(client, 'Page.later', {});
@@ -179,6 +186,19 @@ describe('downloads', () => {
     socket.send(JSON.stringify({ id: 2, method: 'Browser.cancelDownload', params: { guid: GUID } }));
     await expect.poll(() => content.destroyed).toBe(true);
     await expect.poll(() => seen.join()).toContain('"canceled"');
+  });
+
+  it('ends a download that the library cancels before its content arrives', async () => {
+    await using site = await Site.open((_request, response) => void response.write(Buffer.alloc(1 << 20)));
+    const [content] = (await once(get(site.url), 'response')) as [IncomingMessage];
+    const size = standIns.add(BEGUN.url, content);
+    begin();
+    await expect.poll(() => seen.join()).toContain('downloadWillBegin');
+    socket.send(JSON.stringify({ id: 2, method: 'Browser.cancelDownload', params: { guid: GUID } }));
+    const progress = { guid: GUID, state: 'completed', receivedBytes: size, filePath: `${folder}/${GUID}` };
+    send(client, 'Browser.downloadProgress', progress);
+    await expect.poll(() => seen.join()).toContain('"canceled"');
+    await expect.poll(() => content.destroyed).toBe(true);
   });
 
   it('does not wait at the end for the content of a file that has no end', async () => {
