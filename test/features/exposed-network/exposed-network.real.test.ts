@@ -165,10 +165,11 @@ describe.each(DRIVERS)('$name', (driver) => {
   it('exposes nothing but the hosts that are named, and fails as a local browser if a server is down', async () => {
     const down = await Site.open(() => {});
     const unused = down.as('localhost');
-    await down[Symbol.asyncDispose]();
     const failures = await run(
       used.pool,
       async ({ page }) => {
+        // Not earlier: another server may get its port.
+        await down[Symbol.asyncDispose]();
         const open = async (url: string) => page.goto(url).catch((error: unknown) => String(error));
         return [await open(unused), await open(app)];
       },
