@@ -177,12 +177,18 @@ describe('downloads', () => {
     if (path.startsWith('FOLDER')) expect(await readdir(folder)).toEqual([]);
   });
 
-  it('ends the content of a download that the library cancels', async () => {
+  /** The content of a file without an end, which arrives. */
+  async function endless(): Promise<PassThrough> {
     const content = new PassThrough();
     startDownload(undefined, standIns.add(BEGUN.url, content));
     await expect
       .poll(() => content.listenerCount('data') + content.listenerCount('readable'))
       .toBeGreaterThan(0);
+    return content;
+  }
+
+  it('ends the content of a download that the library cancels', async () => {
+    const content = await endless();
     socket.send(JSON.stringify({ id: 2, method: 'Browser.cancelDownload', params: { guid: GUID } }));
     await expect.poll(() => content.destroyed).toBe(true);
     await expect.poll(() => seen.join()).toContain('"canceled"');
@@ -202,11 +208,7 @@ describe('downloads', () => {
   });
 
   it('does not wait at the end for the content of a file that has no end', async () => {
-    const content = new PassThrough();
-    startDownload(undefined, standIns.add(BEGUN.url, content));
-    await expect
-      .poll(() => content.listenerCount('data') + content.listenerCount('readable'))
-      .toBeGreaterThan(0);
+    const content = await endless();
     await watch.leaveNothing();
     expect(content.destroyed).toBe(true);
   });
