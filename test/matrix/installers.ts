@@ -57,7 +57,7 @@ export class Tools {
     packages: readonly string[],
   ): Promise<{ command: string[]; settings?: Record<string, string> }> {
     if (installer === 'npm') {
-      const quiet = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+      const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
       return { command: ['npm', 'install', ...quiet, ...packages] };
     }
     // They need a newer Node than the oldest that this package supports.

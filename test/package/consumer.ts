@@ -27,7 +27,7 @@ export class Consumer {
     await mkdir(folder);
     await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
     const wanted = await Promise.all(libraries.map(withVersion));
-    const quiet = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+    const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
     await execute('npm', ['install', ...quiet, tarball, ...wanted], { cwd: folder, env: outsideNpm() });
     return new Consumer(folder);
   }
