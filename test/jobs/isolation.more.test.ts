@@ -323,7 +323,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
 
   it('a task that hangs in a loop fails, and the next task has a working page', async () => {
     const hang: Step = ({ page }) => page.evaluate('while (true);');
-    const outcomes = await collect(map([hang, title], 'none', { taskTimeout: 8000 }));
+    const outcomes = await collect(map([hang, title], 'none', { taskTimeout: 5000 }));
     const reason = { name: 'TaskTimeoutError' };
     expect(outcomes).toMatchObject([{ status: 'rejected', reason }, { value: 'page' }]);
   });
