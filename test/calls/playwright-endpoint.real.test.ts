@@ -142,7 +142,9 @@ it('sends requests of the API, as the browser does, only to allowed hosts', asyn
   const page = await browser.newPage();
   await expect(page.goto(`${other.url}/page`)).rejects.toThrow('ERR_PROXY_CONNECTION_FAILED');
   const { request: theirs } = await browser.newContext({ baseURL: other.url });
-  await expect(theirs.get('/relative')).rejects.toThrow('is not one of allowedHosts');
+  // With a base of the same scheme, the second one is the path of a host that is not allowed.
+  for (const url of ['/relative', site.url.replace('//', '')])
+    await expect(theirs.get(url)).rejects.toThrow('is not one of allowedHosts');
   expect(seen).toEqual([]);
   await browser.close();
 });
@@ -286,11 +288,15 @@ class RawClient {
   readonly #waiting = new Map<number, (answer: Answer) => void>();
   #id = 0;
 
-  /** @param first Sent together with the message that initializes the client. */
-  static async open(first?: object): Promise<RawClient> {
+  /**
+   * @param first Sent together with the message that initializes the client.
+   * @param before Sent before it.
+   */
+  static async open(first?: object, before?: object): Promise<RawClient> {
     const raw = new RawClient(new WebSocket(proxy.playwrightUrl!));
     await once(raw.socket, 'open');
     const params = { sdkLanguage: 'javascript' };
+    if (before) raw.socket.send(JSON.stringify({ metadata: {}, ...before }));
     const initialized = raw.call('Root', 'initialize', params);
     if (first) raw.socket.send(JSON.stringify({ id: 1000, metadata: {}, ...first }));
     await initialized;
@@ -397,6 +403,13 @@ const REFUSED: Readonly<Record<string, Attack>> = {
   },
   'CDP: DOM.setFileInputFiles': (raw) =>
     cdp(raw, 'DOM.setFileInputFiles', { files: [secretFile()], nodeId: 1 }),
+  'CDP: Input.dispatchDragEvent': (raw) =>
+    cdp(raw, 'Input.dispatchDragEvent', {
+      type: 'drop',
+      x: 1,
+      y: 1,
+      data: { items: [], files: [secretFile()], dragOperationsMask: 1 },
+    }),
   'CDP: Browser.setDownloadBehavior': (raw) =>
     cdp(raw, 'Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: bait }),
   'APIRequestContext.fetch with an unknown parameter for a file': (raw) =>
@@ -435,6 +448,17 @@ describe('a client of the protocol has no path to this machine:', () => {
     const raw = await RawClient.open({ guid: 'localUtils', method: 'zip', params });
     await raw.newPage();
     isUntouched(raw);
+    raw.socket.close();
+  });
+
+  it("the browser's own context, by an answer with the id of the message that initializes the client", async () => {
+    await start();
+    const params = { sdkLanguage: 'javascript' };
+    // Refused by the server at once.
+    const raw = await RawClient.open(undefined, { id: 1, guid: '', method: 'waitForEventInfo', params });
+    await expect.poll(() => raw.guid('Browser')).not.toBe('no Browser');
+    await raw.newPage();
+    expect(raw.text.match(/"__create__","params":\{"type":"BrowserContext"/g)).toHaveLength(1);
     raw.socket.close();
   });
 

@@ -100,8 +100,8 @@ export class MessageGuard {
   readonly #hidden = new Set<string>();
   /** The option `baseURL` of the contexts. */
   readonly #baseUrls = new Set<string>();
-  /** Id of the message that initializes the client. */
-  #initializing: unknown;
+  /** Ids of the messages that initialize the client. */
+  readonly #initializing = new Set<unknown>();
   #isInitialized = false;
 
   constructor(options: GuardOptions) {
@@ -116,7 +116,7 @@ export class MessageGuard {
     if (typeof guid !== 'string' || typeof method !== 'string' || !isRecord(params) || !isRecord(metadata))
       throw new Error('The message is no call.');
     if (method !== '__abort__' && !isId(id)) throw new Error('The message has no id.');
-    if (method === 'initialize') this.#initializing = id;
+    if (method === 'initialize' && guid === '') this.#initializing.add(id);
     // Opens the inspector in a browser with a window, and does nothing in one without.
     if (method === 'pause' && this.#typeOf(guid) === 'BrowserContext') return answerTo(id, { result: {} });
     const checked = this.#check(guid, method, params);
@@ -139,7 +139,7 @@ export class MessageGuard {
     const head = HEAD.exec(text);
     // A response.
     if (!head) {
-      if (!this.#isInitialized && idOf(text) === this.#initializing) this.#isInitialized = true;
+      if (!this.#isInitialized && this.#initializing.has(idOfResult(text))) this.#isInitialized = true;
       return text;
     }
     const [, guid = '', method = ''] = head;
@@ -173,10 +173,11 @@ export class MessageGuard {
     }
     if (method !== 'fetch') return params;
     const given = String(params['url']);
-    const urls = URL.canParse(given)
-      ? [new URL(given).href]
-      : [...this.#baseUrls].map((base) => (URL.canParse(given, base) ? new URL(given, base).href : ''));
-    // Each of the contexts can be the one that is meant. A redirect could lead to another host: the client receives it instead.
+    // Each of the contexts can be the one that is meant. `http:host` is a path for a base of the same scheme, and a host otherwise.
+    const urls = [undefined, ...this.#baseUrls].flatMap((base) =>
+      URL.canParse(given, base) ? new URL(given, base).href : [],
+    );
+    // A redirect could lead to another host: the client receives it instead.
     return urls.length > 0 && urls.every((url) => allowed.test(url))
       ? { ...params, maxRedirects: 0 }
       : NO_HOST;
@@ -226,13 +227,14 @@ export class MessageGuard {
 
 /** The beginning of an event. */
 const HEAD = /^\{"guid":"([^"\\]*)","method":"([^"\\]+)"/;
-const ID = /^\{"id":(\d+|"(?:[^"\\]|\\.)*")[,}]/;
+/** The beginning of a response that is no error. */
+const RESULT = /^\{"id":(\d+|"(?:[^"\\]|\\.)*"),"result":/;
 /** The events that say which objects there are. */
 const STRUCTURE = ['__create__', '__adopt__', '__dispose__'];
 
-/** Reads the id of a response: a number, or a text in newer versions. */
-function idOf(text: string): unknown {
-  const [, id] = ID.exec(text) ?? [];
+/** Reads the id of a response with a result: a number, or a text in newer versions. */
+function idOfResult(text: string): unknown {
+  const [, id] = RESULT.exec(text) ?? [];
   return id === undefined ? undefined : JSON.parse(id);
 }
 
@@ -279,11 +281,15 @@ function pathIn(type: string, method: string, params: Params): string | undefine
   const command = isCdp ? String(params['method']) : '';
   if (/^(Network|Storage)\./.test(command)) return undefined;
   if (NESTING.includes(command)) return command;
-  const nested = Object.values(params).filter(isRecord);
-  const names = [params, ...nested].flatMap((each) => Object.entries(each));
   const isPath = ([name, value]: readonly [string, unknown]) =>
     value !== undefined && value !== null && PATH_NAME.test(name) && !NO_PATHS[method]?.test(name);
-  return names.find(isPath)?.[0] ?? nameThatLeaves(type, method, params);
+  return entriesWithin(params).find(isPath)?.[0] ?? nameThatLeaves(type, method, params);
+}
+
+/** The fields of an object and of the objects in it, at any depth. Lists hold cookies, headers and values of scripts. */
+function entriesWithin(params: Params): (readonly [string, unknown])[] {
+  const nested = Object.values(params).filter(isRecord);
+  return [...Object.entries(params), ...nested.flatMap(entriesWithin)];
 }
 
 /** Commands of CDP with a command in them. */
