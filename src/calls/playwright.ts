@@ -1,7 +1,7 @@
 import type { BrowserContextOptions, ConnectOverCDPOptions } from 'playwright-core';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
-import type { BrowserSession } from '../services/kernel.js';
+import type { BrowserSession } from '../services/kernel-api.js';
 import type { DetachedLease } from './detached-lease.js';
 import {
   attachBrowser as attach,

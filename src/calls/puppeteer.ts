@@ -3,7 +3,7 @@ import type { ContextChoice } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
 import type { PuppeteerContextOptions } from '../connect/puppeteer-context.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
-import type { BrowserSession } from '../services/kernel.js';
+import type { BrowserSession } from '../services/kernel-api.js';
 import type { DetachedLease } from './detached-lease.js';
 import {
   attachBrowser as attach,

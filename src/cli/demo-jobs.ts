@@ -157,7 +157,7 @@ export interface DemoJob {
   order: (order: Order, options: Omit<RunOptions, 'protocol' | 'connectOptions'>) => Promise<Run<string>>;
 }
 
-export const JOBS: readonly DemoJob[] = [
+const JOBS: readonly DemoJob[] = [
   {
     name: 'playwright cdp',
     needs: ['playwright-core'],

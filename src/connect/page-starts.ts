@@ -25,7 +25,7 @@ interface Starting {
 }
 
 /** Where a client attaches. */
-export interface Attaching {
+interface Attaching {
   /** The id of the page, frame or worker below which it attaches. Undefined for the whole browser. */
   readonly below?: string | undefined;
   /** Resolves when the browser has done it. */

@@ -5,7 +5,7 @@ import { CheckpointError } from '../shared/lease-errors.js';
 import { namingFile } from '../shared/naming-file.js';
 
 /** A complete line of a file. */
-export interface Line {
+interface Line {
   /** With the line break. */
   readonly bytes: Buffer;
   /** Position in the file, in bytes. */

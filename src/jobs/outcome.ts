@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { Replay } from '../services/browser-service.js';
 import type { Download } from '../features/downloads/options.js';
-import type { BrowserSession } from '../services/kernel.js';
+import type { BrowserSession } from '../services/kernel-api.js';
 import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { isRecord, propertyOf } from '../shared/json.js';
 import { TaskResultError } from '../shared/lease-errors.js';

@@ -1,7 +1,7 @@
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { PlaywrightTypes } from '../calls/playwright.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
-import type { BrowserSession } from '../services/kernel.js';
+import type { BrowserSession } from '../services/kernel-api.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
 import type { TaskFacts } from './outcome.js';

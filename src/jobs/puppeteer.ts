@@ -2,7 +2,7 @@ import type { Connector } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
 import type { PuppeteerTypes } from '../calls/puppeteer.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
-import type { BrowserSession } from '../services/kernel.js';
+import type { BrowserSession } from '../services/kernel-api.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
 import type { TaskFacts } from './outcome.js';

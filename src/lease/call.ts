@@ -88,7 +88,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     const { emit }: CallContext<LeaseStep<Session>> = this.context;
     emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
     this.#abort.dispose();
-    for (const end of this.#endCalls) end();
+    this.#endCalls.forEach((endCall) => endCall());
     return summary;
   }
 

@@ -6,9 +6,10 @@ import type { PendingRelease } from '../pool/pending-releases.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { leasesAgain } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
+import { asError } from '../shared/errors.js';
 import { CleanupError } from '../shared/lease-errors.js';
 import { uncleanBrowsers } from '../shared/process-state.js';
-import type { ReleaseError } from '../shared/service-errors.js';
+import { ReleaseError } from '../shared/service-errors.js';
 import type { Call } from './call.js';
 import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
@@ -182,8 +183,8 @@ export class HeldBrowser<Session extends object> {
     try {
       return await time('release', () => this.#pending.release(request));
     } catch (error) {
-      addError(error as ReleaseError);
-      return (error as ReleaseError).released;
+      addError(asError(error));
+      return error instanceof ReleaseError ? error.released : 'unknown';
     } finally {
       freePlace();
       // A connection that was refused has leased nothing.
@@ -200,7 +201,7 @@ export class HeldBrowser<Session extends object> {
     try {
       return release({ ...outcome, session });
     } catch (error) {
-      addError(error as Error);
+      addError(asError(error));
       return auto;
     }
   }

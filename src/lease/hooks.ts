@@ -1,7 +1,7 @@
 import type { ConnectAddition } from '../connect/extension.js';
 import type { LeaseRequest } from '../services/browser-service.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
-import { duration } from '../shared/errors.js';
+import { asError, duration } from '../shared/errors.js';
 import { CleanupError } from '../shared/lease-errors.js';
 import type { CallContext, LeaseContext } from './context.js';
 import type {
@@ -153,7 +153,7 @@ export class Hooks<Features extends FeatureSet> {
   }
 
   #report({ name }: LeaseFeature, hook: string, cause: unknown, lease?: LeaseContext): void {
-    const message = `The feature ${name} failed (${hook}): ${messageOf(cause)}`;
+    const message = `The feature ${name} failed (${hook}): ${asError(cause).message}`;
     if (lease) lease.preventReuse(message, cause);
     else this.#call.addError(new CleanupError(message, { cause }));
   }
@@ -161,9 +161,4 @@ export class Hooks<Features extends FeatureSet> {
 
 function limited<T>({ timeout = TIMEOUT }: LeaseFeature, work: () => Promise<T>): Promise<T> {
   return raceTimeout(timeout, work, () => new Error(`it took longer than ${duration(timeout)}`));
-}
-
-/** What was thrown may be anything. */
-export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : 'no error was given';
 }

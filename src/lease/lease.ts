@@ -1,5 +1,5 @@
 import { raceAbort, raceTimeout } from '../shared/abort.js';
-import { duration, InvalidOptionError } from '../shared/errors.js';
+import { asError, duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
 import type { Call } from './call.js';
 import type { Callback, LeaseContext } from './context.js';
@@ -15,7 +15,7 @@ import type {
   WorkResult,
 } from './feature.js';
 import type { HeldBrowser } from './held-browser.js';
-import { messageOf, type EndHook } from './hooks.js';
+import type { EndHook } from './hooks.js';
 import { expectLasting, type Link } from './link.js';
 import type { Handover, LeaseEnd } from './plan.js';
 import type { LeaseSummary } from './summary.js';
@@ -116,7 +116,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
 
     const results = await ended;
     // A call whose signal aborted during the release rejects too.
-    const late = settings.signal?.aborted ? { error: settings.signal.reason as unknown } : undefined;
+    const late = settings.signal?.aborted ? { error: settings.signal.reason } : undefined;
     const failure = outcome.status === 'failed' ? outcome : late;
     return this.call.finish({ session, released, ...results }, failure);
   }
@@ -209,7 +209,7 @@ function attempting({ sessionId, addError }: Pick<LeaseContext, 'sessionId' | 'a
     try {
       return await raceTimeout(timeout, async () => take(), late);
     } catch (cause) {
-      const message = `A step of the end of the lease failed (${name}): ${messageOf(cause)}`;
+      const message = `A step of the end of the lease failed (${name}): ${asError(cause).message}`;
       addError(new CleanupError(message, { sessionId, cause }));
       return undefined;
     }

@@ -8,7 +8,8 @@ import { requestFactsOf } from '../services/check-service.js';
 import { meaningOf } from '../net/status.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { asError, InvalidOptionError } from '../shared/errors.js';
+import { isRecord } from '../shared/json.js';
 import {
   BrowserLostError,
   ConnectError,
@@ -68,7 +69,8 @@ export class Link<Handles> {
     const { addedNames = ['session', 'signal'] } = plan;
     const connect = connectionsOf(lease, connector, () => hooks.connect(lease));
     const connection = await connect(lease.signal);
-    const taken = addedNames.find((name) => Object.hasOwn(connection.handles as object, name));
+    const { handles } = connection;
+    const taken = addedNames.find((name) => isRecord(handles) && Object.hasOwn(handles, name));
     if (taken === undefined) return new Link(lease, connect, connection);
     connection.cut();
     const message = `The connector ${connector.library} has a handle ${taken}, which is a name of this library. Rename the handle.`;
@@ -280,7 +282,7 @@ function connectionsOf<Handles>(
       emit({ type: 'connected', sessionId });
       return connection;
     } catch (error) {
-      emit({ type: 'connect-failed', sessionId, error: error as Error });
+      emit({ type: 'connect-failed', sessionId, error: asError(error) });
       throw error;
     }
   };

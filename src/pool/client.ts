@@ -20,7 +20,7 @@ import {
 import { authorize, completeRequest, type CompleteRequest } from './tickets.js';
 
 /** Timeout of a request that does not wait for a browser, in ms. */
-export const REQUEST_TIMEOUT = 30_000;
+const REQUEST_TIMEOUT = 30_000;
 
 export interface SendOptions {
   /** Pool and session, for errors. */

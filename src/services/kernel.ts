@@ -4,8 +4,6 @@ import { LEASE_TAG, MARK_TAG, type BrowserService, type LeaseRequest } from './b
 import { path } from './service-json.js';
 import type { AcquireRequest, BrowserSession, PoolConfig, Telemetry } from './kernel-api.js';
 
-export type { AcquireRequest, BrowserSession } from './kernel-api.js';
-
 /**
  * A session id can belong to one lease after another, so a tag shows whose lease it is. A lease that already has the maximum
  * number of tags has no such tag, and is recognized by its name.

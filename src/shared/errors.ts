@@ -1,4 +1,4 @@
-import { propertyOf } from './json.js';
+import { propertyOf, showValue } from './json.js';
 import { endTasks } from './process-state.js';
 import { printableLines, redact, shortened } from './redact.js';
 
@@ -184,6 +184,11 @@ export function withoutSecrets(cause: unknown, depth = 0): unknown {
   const inner = withoutSecrets(deeper ?? error, depth + 1);
   if (inner !== undefined) copy.cause = inner;
   return copy;
+}
+
+/** Returns what was thrown, as an error: callers and libraries may throw any value. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(safe(`${showValue(thrown)} was thrown`));
 }
 
 /** Longest message or stack, in characters: a library may quote a whole page. */

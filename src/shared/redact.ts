@@ -192,7 +192,8 @@ export function shortened(text: string, length: number): string {
 }
 
 /**
- * Shortens a text, and removes what `redactUrls` does. A secret that is cut is hidden as a whole.
+ * Shortens a text, and removes what `redact` does and the values in the queries of all URLs: a page may have secrets of its own
+ * there. A secret that is cut is hidden as a whole.
  *
  * @param length In characters.
  */
@@ -224,11 +225,6 @@ function shorten(whole: string, length: number, find: typeof secretsIn) {
  */
 export function redact(text: string): string {
   return without(text, secretsIn);
-}
-
-/** Removes what `redact` does, and the values in the queries of all URLs: a page may have secrets of its own there. */
-export function redactUrls(text: string): string {
-  return without(text, secretsInUrls);
 }
 
 /** Removes secrets, which may overlap. The text ends at `end`, or with the secret that begins before `end`. */

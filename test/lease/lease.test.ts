@@ -432,6 +432,15 @@ describe('the option release', () => {
       expect(run.cleanupErrors).toContain(mine);
     }
   });
+
+  it('reports an error also if the function throws something else', async () => {
+    const thrown: unknown = 'no error';
+    const choose = () => {
+      throw thrown;
+    };
+    const { run } = await release({ release: choose });
+    expect(run.cleanupErrors).toEqual([new Error("'no error' was thrown")]);
+  });
 });
 
 describe('a release', () => {

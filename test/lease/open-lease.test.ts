@@ -105,6 +105,18 @@ describe('connecting', () => {
     expect(played.told('connect-failed')).toEqual([]);
   });
 
+  it('that the caller aborts is reported as an error, whatever the reason', async () => {
+    const abort = new AbortController();
+    const connect = () => {
+      abort.abort('enough');
+      return new Promise<never>(() => {});
+    };
+    await using played = await PlayedLease.start({ connect });
+    const { error } = await played.run(undefined, { signal: abort.signal });
+    expect(error).toBe('enough');
+    expect(played.told('connect-failed')).toMatchObject([{ error: new Error("'enough' was thrown") }]);
+  });
+
   it('releases an unreachable browser for destruction, reports it, and leases another one', async () => {
     let calls = 0;
     const connect = async () => {

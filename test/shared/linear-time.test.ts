@@ -16,7 +16,7 @@ import {
   printable,
   printableLines,
   redact,
-  redactUrls,
+  shortenUrls,
 } from '../../src/shared/redact.js';
 import { PoolServiceError } from '../../src/shared/service-errors.js';
 
@@ -73,7 +73,7 @@ beforeAll(() => {
 /** Everything that reads text from outside, as users reach it. */
 const PATHS: Readonly<Record<string, (text: string) => unknown>> = {
   redact,
-  redactUrls,
+  shortenUrls: (text) => shortenUrls(text, text.length),
   printable,
   printableLines,
   excerpt: (text) => excerpt(text, 200),

@@ -27,7 +27,7 @@ const TIMEOUT = 15_000;
 /** Time in ms of a hook, which the feature's own timeouts must not exceed: a trace is stopped, and files are written. */
 const HOOK_TIMEOUT = 2 * TIMEOUT;
 
-type Lease = LeaseContext<StepOf<ArtifactsSteps>>;
+type Context = LeaseContext<StepOf<ArtifactsSteps>>;
 
 /** The option `artifacts`: files that show what happened in the browser, of a run, a task or a test. */
 export class Artifacts implements LeaseFeature {
@@ -65,7 +65,7 @@ export class Artifacts implements LeaseFeature {
  * in `cleanupErrors` of the lease, and never fails the run.
  */
 class ArtifactCollector {
-  readonly #lease: Lease;
+  readonly #lease: Context;
   readonly #connection: OpenConnection<unknown>;
   readonly #options: ArtifactsSettings;
   readonly #observation: Observation;

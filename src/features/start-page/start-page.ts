@@ -3,6 +3,7 @@ import type { LeaseRequest } from '../../services/browser-service.js';
 import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import type { CallContext, LeaseContext } from '../../lease/context.js';
+import { asError } from '../../shared/errors.js';
 import { loadConnect } from '../../connect/load-connect.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { EndWork, LeaseFeature, OpenedPart, Work } from '../../lease/feature.js';
@@ -90,7 +91,7 @@ async function attempt(
     );
   } catch (error) {
     signal.throwIfAborted();
-    emit({ type: 'start-url-failed', sessionId, url, error: error as Error });
+    emit({ type: 'start-url-failed', sessionId, url, error: asError(error) });
   }
 }
 

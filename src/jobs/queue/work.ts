@@ -2,7 +2,7 @@ import type { Connector } from '../../connect/connector.js';
 import { readConnector } from '../../calls/options.js';
 import type { LibraryTypes } from '../../lease/options.js';
 import { resolvePool, type BrowserPool } from '../../pool/browser-pool.js';
-import type { BrowserSession } from '../../services/kernel.js';
+import type { BrowserSession } from '../../services/kernel-api.js';
 import { callback, readOption } from '../../shared/options.js';
 import type { TaskFacts } from '../outcome.js';
 import { Job } from '../run-job.js';

@@ -16,7 +16,7 @@ export async function launchFirefox(options: LaunchOptions, signal: AbortSignal)
 }
 
 /** A Firefox process with its profile. It has WebDriver BiDi, and no CDP. */
-export class Firefox extends BrowserProcess {
+class Firefox extends BrowserProcess {
   /** Since the start. */
   sessions!: FirefoxSessions;
 

@@ -21,7 +21,7 @@ export function invalidLink(advice: string): HttpFault {
   return new HttpFault(401, 'unauthorized', advice);
 }
 
-export interface Page {
+interface Page {
   readonly title: string;
   /** Name of the script and of the style sheet: `/pages/<name>.js`, `/pages/<name>.css`. */
   readonly name?: string;
