@@ -9,8 +9,8 @@ import type { AnyStep } from './events.js';
  * know each other. A hook that takes time is called on all of them at the same time, and the next step begins when all have
  * ended; the others are called in the order of the list, and `surround` nests in it.
  *
- * An error or a timeout before the callback (`prepare`, `request`, `connect`, `opened`, `begin`) fails the call. A later one is in
- * `cleanupErrors`, and changes neither the result of the call nor the next step.
+ * An error of `prepare`, `restore`, `request`, `connect`, `handles`, `opened`, `begin` or `surround` fails the call, and so does a
+ * timeout of one that takes time. Any other one is in `cleanupErrors`, and changes neither the result of the call nor the next step.
  */
 export interface LeaseFeature {
   /** For the errors of its hooks, and for what it saves. */
@@ -37,7 +37,11 @@ export interface LeaseFeature {
   leased?(lease: LeaseContext): void;
   /** Adds to each connect, also to those of the option `reconnect`. */
   connect?(lease: LeaseContext): ConnectAddition;
-  /** The lease is open, and no callback has begun. @param part Missing if another program connects. */
+  /**
+   * The lease is open, and no callback has begun. Not called for a lease that another process began.
+   *
+   * @param part Missing if another program connects.
+   */
   opened?(lease: LeaseContext, part: OpenedPart | undefined): Promise<void>;
   /** Handles that it adds to the argument of the callback, beside those of the library. */
   handles?(lease: LeaseContext): object;

@@ -176,6 +176,20 @@ it.each(TABLE)('%s conforms to the interface of a service', (_name, service, sam
   expect(serviceFaults(service, sample)).toEqual([]);
 });
 
+it.each(TABLE.filter(([name]) => CONTRACTS.some((contract) => contract.name === name)))(
+  'the sample of %s has an answer for each of its requests',
+  (_name, { find, sessions, replays }, sample) => {
+    const missing = {
+      required: sample.required === undefined,
+      found: find !== undefined && sample.found === undefined,
+      sessions: sessions !== undefined && sample.sessions === undefined,
+      recordings: replays !== undefined && sample.recordings === undefined,
+      video: replays?.video !== undefined && sample.video === undefined,
+    };
+    expect(Object.entries(missing).filter(([, isMissing]) => isMissing)).toEqual([]);
+  },
+);
+
 const LEASE = { pool: 'p', id: 'one', keepAlive: false, record: false };
 const AT = { baseUrl: new URL('https://service.example.com'), token: TOKEN };
 const SHOWN = 'a-secret-that-nobody-hides';

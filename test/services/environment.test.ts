@@ -15,7 +15,7 @@ import {
 import { environment, SECRET_VARIABLES } from '../../src/shared/environment.js';
 import { routeTo } from '../../src/shared/network.js';
 import { redact } from '../../src/shared/redact.js';
-import { contractOf, ContractServer } from '../support/contract-server.js';
+import { contractOf, CONTRACTS, ContractServer } from '../support/contract-server.js';
 import { TOKEN } from '../support/fake-service.js';
 
 describe('the service of the environment', () => {
@@ -49,6 +49,11 @@ describe('the service of the environment', () => {
       expect(accessOf()).toMatchObject({ service: name, baseUrl: 'http://127.0.0.1:9/' });
     },
   );
+
+  it('knows by name each service that has a published API, or is tested without one, and no other', () => {
+    const tested = new Set(['kernel', 'cdp', ...CONTRACTS.map(({ service }) => service.name)]);
+    expect([...tested].toSorted()).toEqual(SERVICE_NAMES.toSorted());
+  });
 
   it('refuses a local address beside another service, both of the environment', () => {
     environment({ BROWSER_POOL_SERVICE: 'steel', BROWSER_POOL_BASE_URL: 'local', STEEL_API_KEY: 'own-key' });

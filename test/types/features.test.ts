@@ -4,7 +4,7 @@ import type { RunEvent } from '../../src/calls/events.js';
 import type { HeldLeaseOptions, RunOptions } from '../../src/calls/options.js';
 import type { RunSummary, Timings } from '../../src/calls/run.js';
 import type { LeaseFeatures } from '../../src/features/features.js';
-import type { FeatureSettings, FeatureSteps } from '../../src/features/options.js';
+import type { FeatureRunOptions, FeatureSettings, FeatureSteps } from '../../src/features/options.js';
 import type { Outcome } from '../../src/jobs/outcome.js';
 import type { EventFacts } from '../../src/lease/events.js';
 import type { LeaseContext } from '../../src/lease/context.js';
@@ -72,7 +72,9 @@ function types() {
   expectTypeOf<WithoutOutcome<LeaseFeatures>>().toBeNever();
   expectTypeOf<Replacing<FeatureSteps>>().toBeNever();
   // A lease without a callback has all options but those of one run.
-  expectTypeOf<Exclude<keyof FeatureSettings, keyof HeldLeaseOptions>>().toEqualTypeOf<'artifacts'>();
+  expectTypeOf<Exclude<keyof FeatureSettings, keyof HeldLeaseOptions>>().toEqualTypeOf<
+    keyof FeatureRunOptions
+  >();
 
   interface Forgetting {
     forgotten: Forgotten;
