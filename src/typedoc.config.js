@@ -16,7 +16,7 @@ export default {
   out: '../reports/docs',
   readme: '../README.md',
   highlightLanguages: ['ts', 'js', 'sh', 'json', 'diff', 'yaml', 'dockerfile', 'mermaid'],
-  projectDocuments: ['../examples/**/*.md', 'README.md', '*/README.md', '../CHANGELOG.md'],
+  projectDocuments: ['../examples/**/*.md', 'README.md', 'invariants.md', '*/README.md', '../CHANGELOG.md'],
   excludeInternal: true,
   excludePrivate: true,
   excludeExternals: true,
