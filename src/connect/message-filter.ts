@@ -1,5 +1,6 @@
 import { clock } from '../shared/clock.js';
 import { CdpClient, FIRST_ID } from './cdp-client.js';
+import { shownMethod } from './large-message.js';
 import {
   isRead,
   MisfitError,
@@ -7,7 +8,6 @@ import {
   readEvent,
   readMessage,
   readResult,
-  shownMethod,
   type CommandName,
   type CommandParams,
   type Envelope,
