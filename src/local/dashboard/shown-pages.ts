@@ -3,7 +3,7 @@ import { CdpConnection, type CdpEvent } from '../../net/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
 
 /** The page that a browser shows. */
-interface ShownPage {
+export interface ShownPage {
   readonly title: string;
   /** Without query, fragment, user and password, which may hold secrets. */
   readonly url: string;
