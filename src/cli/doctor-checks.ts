@@ -1,4 +1,11 @@
 import { createRequire } from 'node:module';
+import * as playwright from '../calls/playwright.js';
+import * as puppeteer from '../calls/puppeteer.js';
+import { findBrowser } from '../local/browser/find-browser.js';
+import { nameOf } from '../net/connection.js';
+import { sendOnce } from '../net/http.js';
+import { expectSuccess } from '../net/response.js';
+import { coreOf } from '../pool/pool-core.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import type { RunOptions } from '../calls/options.js';
@@ -47,17 +54,13 @@ type Calculate = (
 
 const SUM = '1 + 1';
 
-const withPlaywright: Calculate = async (pool, options) => {
-  const { withPooledBrowser } = await import('../calls/playwright.js');
-  return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), options);
-};
+const withPlaywright: Calculate = (pool, options) =>
+  playwright.withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), options);
 
-function withPuppeteer(protocol: 'cdp' | 'bidi'): Calculate {
-  return async (pool, options) => {
-    const { withPooledBrowser } = await import('../calls/puppeteer.js');
-    return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), { ...options, protocol });
-  };
-}
+const withPuppeteer =
+  (protocol: 'cdp' | 'bidi'): Calculate =>
+  (pool, options) =>
+    puppeteer.withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), { ...options, protocol });
 
 interface Connection {
   name: string;
@@ -151,7 +154,6 @@ async function checkAddress(on: Case): Promise<Result> {
   const name = service.name === 'kernel' ? '' : `${service.name} at `;
   const { proxy } = routeTo(url, {});
   if (proxy === undefined) return ok(name + url.href);
-  const { nameOf } = await import('../net/connection.js');
   return ok(`${name}${url.href}, through ${nameOf(new URL(proxy))}`);
 }
 
@@ -162,12 +164,10 @@ const REACH_TIMEOUT = 10_000;
 async function checkReachable({ signal, ...on }: Case): Promise<Result> {
   const { baseUrl } = await serviceOf(on);
   if (baseUrl === 'local') {
-    const { findBrowser } = await import('../local/browser/find-browser.js');
     return ok(await findBrowser());
   }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(REACH_TIMEOUT)]);
   try {
-    const { sendOnce } = await import('../net/http.js');
     const url = new URL(baseUrl);
     await sendOnce({ url }, { route: routeTo(url, {}), signal: limit });
     // Without a token the status is often 401, which would look like a fault.
@@ -187,8 +187,6 @@ async function checkToken(on: Case): Promise<Result> {
   if (baseUrl === 'local' || auth === 'none') return ok('not needed');
   if (!probe && !replays) return skipped(`${service.name} has no request that only reads`);
   const { signal } = on;
-  const { coreOf } = await import('../pool/pool-core.js');
-  const { expectSuccess } = await import('../net/response.js');
   const hasToken = await withService(on, async (pool) => {
     const { client } = coreOf(pool);
     if (probe) expectSuccess(await client.send(probe, { facts: {}, signal }), {});
