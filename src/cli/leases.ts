@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ListedSession } from '../services/browser-service.js';
+import { leasesAgain, type ListedSession } from '../services/browser-service.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { readMark } from '../pool/lease-mark.js';
 import type { ReleaseResult } from '../pool/release.js';
@@ -96,8 +96,7 @@ async function listLeases({ client, service }: PoolCore, signal: AbortSignal): P
     listed += sessionsOfPage.length;
     if (found.size === before) break;
   }
-  const isLeasedAgain = service.owner !== undefined;
-  return [...found.values()].flatMap((session) => activeLease(session, isLeasedAgain) ?? []);
+  return [...found.values()].flatMap((session) => activeLease(session, leasesAgain(service)) ?? []);
 }
 
 /** Undefined for a session of another program. */

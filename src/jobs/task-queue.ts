@@ -18,6 +18,22 @@ export interface Reservation {
   cancel(goesBack: boolean): void;
 }
 
+/** What a page knows of its task. */
+export type TaskOfPage<Input, Value, Session extends object> = Pick<
+  Task<Input, Value, Session>,
+  'input' | 'index' | 'attempts' | 'artifacts' | 'downloads'
+>;
+
+/** A task that a page has claimed: the page calls `begin` and then `end` for one attempt, or `putBack` if there is none. */
+export interface ClaimedTask<Input, Value, Session extends object> {
+  readonly task: TaskOfPage<Input, Value, Session>;
+  begin(): void;
+  /** The attempt has ended. Resolves when the task has its outcome or waits for its retry. Never rejects. */
+  end(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<void>;
+  /** The task can't run there: another page or browser claims it. */
+  putBack(): void;
+}
+
 /** Number of tasks that wait for their host while inputs for other hosts are pulled. Those of a queue are locked for others. */
 const MOST_HELD = 1000;
 const MOST_HELD_SHARED = 100;
@@ -39,7 +55,7 @@ export class TaskQueue<Input, Value, Session extends object> {
   readonly #room: number;
   /** In their order. */
   readonly #waiting: Task<Input, Value, Session>[] = [];
-  readonly #pages = new Set<(task: Task<Input, Value, Session> | undefined) => void>();
+  readonly #pages = new Set<(claimed: ClaimedTask<Input, Value, Session> | undefined) => void>();
   readonly #workers = new Set<(reservation: Reservation | undefined) => void>();
   /** Leases under way, each for one of the ready tasks. */
   readonly #leasing = new Set<Reservation>();
@@ -64,13 +80,13 @@ export class TaskQueue<Input, Value, Session extends object> {
   }
 
   /** Resolves with the next task for an idle page, or with `undefined` when no task is left or the signal aborts. */
-  claim(signal: AbortSignal): Promise<Task<Input, Value, Session> | undefined> {
+  claim(signal: AbortSignal): Promise<ClaimedTask<Input, Value, Session> | undefined> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve(undefined);
-      const answer = (task: Task<Input, Value, Session> | undefined) => {
+      const answer = (claimed: ClaimedTask<Input, Value, Session> | undefined) => {
         this.#pages.delete(answer);
         stopListening();
-        resolve(task);
+        resolve(claimed);
       };
       const stopListening = onAbort(signal, () => answer(undefined));
       this.#pages.add(answer);
@@ -84,34 +100,6 @@ export class TaskQueue<Input, Value, Session extends object> {
       this.#workers.add(resolve);
       this.dispatch();
     });
-  }
-
-  /** An attempt of a claimed task begins. */
-  begin(task: Task<Input, Value, Session>): void {
-    task.begin();
-    this.#hosts.begin(task.host);
-    this.dispatch();
-  }
-
-  /** A claimed task can't run where it was claimed: another page or browser claims it. There was no attempt. */
-  putBack(task: Task<Input, Value, Session>): void {
-    this.#hosts.unclaim(task.host);
-    this.#waiting.unshift(task);
-    this.dispatch();
-  }
-
-  /** An attempt has ended. Resolves when the task has its outcome or waits for its retry. Never rejects. */
-  async end(
-    task: Task<Input, Value, Session>,
-    result: PromiseSettledResult<Value>,
-    place: AttemptPlace<Session>,
-  ): Promise<void> {
-    const end = await task.end(result, place);
-    if (!end) return;
-    this.#hosts.end(task.host, end.hostPause);
-    if (end.retryIn === undefined) this.#unfinished--;
-    else this.#retryLater(task, end.retryIn);
-    this.dispatch();
   }
 
   /**
@@ -134,6 +122,31 @@ export class TaskQueue<Input, Value, Session extends object> {
     }
     this.#job.progress.waiting = this.#unserved;
     if (this.#pages.size + this.#workers.size > 0) void this.#pull();
+  }
+
+  #claimed(task: Task<Input, Value, Session>): ClaimedTask<Input, Value, Session> {
+    const { host } = task;
+    return {
+      task,
+      begin: () => {
+        task.begin();
+        this.#hosts.begin(host);
+        this.dispatch();
+      },
+      end: async (result, place) => {
+        const end = await task.end(result, place);
+        if (!end) return;
+        this.#hosts.end(host, end.hostPause);
+        if (end.retryIn === undefined) this.#unfinished--;
+        else this.#retryLater(task, end.retryIn);
+        this.dispatch();
+      },
+      putBack: () => {
+        this.#hosts.unclaim(host);
+        this.#waiting.unshift(task);
+        this.dispatch();
+      },
+    };
   }
 
   #retryLater(task: Task<Input, Value, Session>, pause: number): void {
@@ -162,7 +175,7 @@ export class TaskQueue<Input, Value, Session extends object> {
     for (const answer of this.#pages) {
       const task = this.#take();
       if (!task) break;
-      answer(task);
+      answer(this.#claimed(task));
     }
     for (const answer of this.#workers) {
       if (this.#hosts.startable <= this.#leasing.size) return;

@@ -8,8 +8,8 @@ import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
 import type { JobContext } from './job-context.js';
 import { PageSlot } from './page-slot.js';
 import { taskContexts, type TaskContext } from './task-context.js';
-import type { AttemptPlace, Task } from './task.js';
-import type { TaskQueue } from './task-queue.js';
+import type { AttemptPlace } from './task.js';
+import type { ClaimedTask, TaskOfPage, TaskQueue } from './task-queue.js';
 
 /** How the work in one browser ended. */
 export interface BrowserEnd {
@@ -89,10 +89,10 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     });
     try {
       for (;;) {
-        const task = await this.#tasks.claim(this.#retired.signal);
-        if (!task) break;
+        const claimed = await this.#tasks.claim(this.#retired.signal);
+        if (!claimed) break;
         this.#countTask(1);
-        await this.#runTask(task, slot).finally(() => this.#countTask(-1));
+        await this.#runTask(claimed, slot).finally(() => this.#countTask(-1));
       }
       await raceAbort(slot.end(), this.#lease.context.signal);
     } catch (cause) {
@@ -109,12 +109,13 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
   }
 
   /** Rejects when the browser failed. */
-  async #runTask(task: Task<Input, Value, Session>, slot: PageSlot<Handles>): Promise<void> {
+  async #runTask(claimed: ClaimedTask<Input, Value, Session>, slot: PageSlot<Handles>): Promise<void> {
+    const { task } = claimed;
     let taskContext: TaskContext;
     try {
       taskContext = this.#contextOf(task.input, task.index);
     } catch (reason) {
-      return this.#refuse(task, reason);
+      return this.#refuse(claimed, reason);
     }
     let workspace: Workspace<Handles>;
     let endWork: EndTask;
@@ -124,17 +125,17 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     } catch (error) {
       // The options of this task only.
       if (error instanceof InvalidOptionError && typeof this.#job.settings.contextOptions === 'function')
-        return this.#refuse(task, error);
-      this.#tasks.putBack(task);
+        return this.#refuse(claimed, error);
+      claimed.putBack();
       throw error;
     }
     // The browser may have been retired while the page was opened.
     if (this.#retired.signal.aborted) {
       await endWork(undefined);
-      return this.#tasks.putBack(task);
+      return claimed.putBack();
     }
     if (++this.#begun >= this.#job.settings.tasksPerLease) this.#retired.abort(undefined);
-    this.#tasks.begin(task);
+    claimed.begin();
     const running = this.#attempt(task, workspace.handles);
     slot.prepare();
     const attempt = await running;
@@ -142,14 +143,14 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
       await this.#collect(endWork, task, attempt);
     } finally {
       // The outcome does not wait until the page is closed.
-      await Promise.all([this.#tasks.end(task, attempt.result, this.#place), this.#clear(slot, attempt)]);
+      await Promise.all([claimed.end(attempt.result, this.#place), this.#clear(slot, attempt)]);
     }
   }
 
   /** Ends the attempt of a task whose context can't be opened, in any browser. */
-  async #refuse(task: Task<Input, Value, Session>, reason: unknown): Promise<void> {
-    this.#tasks.begin(task);
-    await this.#tasks.end(task, { status: 'rejected', reason }, this.#place);
+  async #refuse(claimed: ClaimedTask<Input, Value, Session>, reason: unknown): Promise<void> {
+    claimed.begin();
+    await claimed.end({ status: 'rejected', reason }, this.#place);
   }
 
   get #place(): AttemptPlace<Session> {
@@ -173,7 +174,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
   /** Adds what was collected of an attempt to its task. */
   async #collect(
     endWork: EndTask,
-    task: Task<Input, Value, Session>,
+    task: TaskOfPage<Input, Value, Session>,
     { result, hasTimedOut }: Attempt<Value>,
   ): Promise<void> {
     const { name } = this.#job.settings;
@@ -193,7 +194,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     await raceAbort(slot.clear({ reusable: !hasTimedOut }), this.#lease.context.signal);
   }
 
-  async #attempt(task: Task<Input, Value, Session>, handles: Handles): Promise<Attempt<Value>> {
+  async #attempt(task: TaskOfPage<Input, Value, Session>, handles: Handles): Promise<Attempt<Value>> {
     const { fn, settings } = this.#job;
     const { taskTimeout } = settings;
     const { input, index, attempts: attempt } = task;
