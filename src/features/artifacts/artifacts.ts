@@ -8,7 +8,7 @@ import type { StepOf } from '../../shared/telemetry.js';
 import type { LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
-import { duration, InvalidOptionError } from '../../shared/errors.js';
+import { asError, duration, InvalidOptionError } from '../../shared/errors.js';
 import { ArtifactError } from '../../shared/lease-errors.js';
 import { ConsoleLog } from './console-log.js';
 import {
@@ -84,7 +84,7 @@ class ArtifactCollector {
     try {
       collector = new ArtifactCollector(work, options);
     } catch (cause) {
-      const message = `There are no artifacts, because the pages cannot be observed: ${(cause as Error).message}`;
+      const message = `There are no artifacts, because the pages cannot be observed: ${asError(cause).message}`;
       lease.addError(new ArtifactError(message, { sessionId: lease.sessionId, cause }));
       return undefined;
     }
@@ -113,7 +113,7 @@ class ArtifactCollector {
       this.#observation.stop();
     } catch (cause) {
       const { sessionId, addError } = this.#lease;
-      const message = `The pages may still be observed: ${(cause as Error).message}`;
+      const message = `The pages may still be observed: ${asError(cause).message}`;
       addError(new ArtifactError(message, { sessionId, cause }));
     }
     return paths;
@@ -177,7 +177,7 @@ class ArtifactCollector {
       return await work();
     } catch (cause) {
       const { sessionId } = this.#lease;
-      const message = `The ${what} of the artifacts is missing: ${(cause as Error).message}`;
+      const message = `The ${what} of the artifacts is missing: ${asError(cause).message}`;
       this.#errors.push(new ArtifactError(message, { sessionId, cause }));
       return undefined;
     }

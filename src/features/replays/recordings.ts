@@ -4,7 +4,7 @@ import { isTransientError } from '../../net/status.js';
 import { leasesAgain, type Replay } from '../../services/browser-service.js';
 import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../../shared/clock.js';
-import { duration } from '../../shared/errors.js';
+import { asError, duration } from '../../shared/errors.js';
 import { PoolServiceError } from '../../shared/service-errors.js';
 import type { ReplaysResult, ReplaysSettings, ReplaysSteps, ReplayStatus } from './options.js';
 
@@ -92,7 +92,7 @@ export class Recordings {
       return await this.#inTime(() => this.#current());
     } catch (error) {
       this.abort();
-      return { replays: this.started, replayStatus: 'unavailable', error: error as Error };
+      return { replays: this.started, replayStatus: 'unavailable', error: asError(error) };
     }
   }
 
@@ -172,7 +172,7 @@ export class Recordings {
       return { replays, replayStatus: statusOf(replays) };
     } catch (error) {
       signal.throwIfAborted();
-      return { ...result, error: error as Error };
+      return { ...result, error: asError(error) };
     }
   }
 
@@ -203,7 +203,7 @@ export class Recordings {
       this.#recording = await raceAbort(start, signal);
       emit({ type: 'recording-started', sessionId, replay: this.#recording });
     } catch (error) {
-      this.#fail(error as Error, { type: 'recording-unavailable', sessionId, error: error as Error });
+      this.#fail({ type: 'recording-unavailable', sessionId, error: asError(error) });
     }
   }
 
@@ -220,12 +220,12 @@ export class Recordings {
       await raceAbort(pool.api.stopReplay(sessionId, replayId, { signal }), signal);
       emit(stopped);
     } catch (error) {
-      this.#fail(error as Error, { ...stopped, error: error as Error });
+      this.#fail({ ...stopped, error: asError(error) });
     }
   }
 
-  #fail(error: Error, event: ReplaysStep): void {
-    this.#lease.addError(error);
+  #fail(event: ReplaysStep & { readonly error: Error }): void {
+    this.#lease.addError(event.error);
     this.#lease.emit(event);
   }
 
