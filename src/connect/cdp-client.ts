@@ -16,8 +16,6 @@ import { excerpt } from '../shared/redact.js';
  * does not answer others.
  */
 export const FIRST_ID = 2 ** 30;
-/** The clients of one connection have different ids. */
-let lastId = FIRST_ID;
 
 /** A page, a frame of another site, or a worker. */
 export type Target = ResultOf<'Target.getTargets'>['targetInfos'][number];
@@ -64,7 +62,7 @@ export class CdpClient {
     sessionId?: string,
   ): Promise<ResultOf<Method>> {
     if (this.#hasEnded) throw new Error('The WebSocket has ended.');
-    const id = ++lastId;
+    const id = this.#newId();
     const result = new Promise<unknown>((resolve, reject) =>
       this.#pending.set(id, { method, resolve, reject }),
     );
@@ -83,7 +81,7 @@ export class CdpClient {
       return;
     }
     if (this.#hasEnded) throw new Error('The WebSocket has ended.');
-    const id = ++lastId;
+    const id = this.#newId();
     const result = new Promise<unknown>((resolve, reject) =>
       this.#pending.set(id, { method, resolve, reject }),
     );
@@ -92,6 +90,16 @@ export class CdpClient {
     );
     void this.#carrier.sendParts(partsOf(head!, body, tail!));
     await result;
+  }
+
+  /** Random: no other client of the connection can give it to a command of its own, whose response would be taken for ours. */
+  #newId(): number {
+    let id: number;
+    do {
+      const [random = 0] = globalThis.crypto.getRandomValues(new Uint32Array(1));
+      id = FIRST_ID + 1 + (random % (FIRST_ID - 1));
+    } while (this.#pending.has(id));
+    return id;
   }
 
   /** Lists the targets of the browser. */

@@ -130,6 +130,8 @@ export class MessageFilter implements SocketTap {
     const method = shownMethod(data);
     if (!isLimited && !this.#isWanted(method)) return data;
     const command = readMessage(data);
+    // For the browser, that is no session.
+    if (command.sessionId === '') delete command.sessionId;
     const refusal = this.#refusalOf(command);
     if (refusal !== undefined) return this.#refuse(command, refusal);
     const isWanted = this.#isWanted(command.method);
@@ -233,18 +235,13 @@ export class MessageFilter implements SocketTap {
     }
   }
 
-  #refuse({ id, method, sessionId }: Message, message: string): undefined {
-    // The methods of WebDriver BiDi begin with a small letter.
-    const isCdp = /^[A-Z]/.test(method ?? '');
-    return this.#answer(
-      { id, sessionId },
-      isCdp ? { error: { code: -32_000, message } } : { type: 'error', error: 'invalid argument', message },
-    );
+  #refuse(command: Message, message: string): undefined {
+    return this.#answer(command, errorOf(command.method, message));
   }
 
-  #answer({ id, sessionId }: Pick<Message, 'id' | 'sessionId'>, what: object): undefined {
-    const answer = { id, ...what, ...(sessionId !== undefined && { sessionId }) };
-    const data = this.#deliver(Buffer.from(JSON.stringify(answer)), { id, sessionId });
+  #answer(command: Message, what: object): undefined {
+    const answer = { ...whose(command), ...what };
+    const data = this.#deliver(Buffer.from(JSON.stringify(answer)), answer);
     if (data) void this.#socket.onMessage(data, false);
   }
 
@@ -267,13 +264,17 @@ export class MessageFilter implements SocketTap {
     const read = readResult(name, message.result);
     type Rule = (result: unknown, sessionId: string | undefined) => object | undefined;
     const rules = this.#rules.flatMap(({ results }) => (results?.[name] as Rule | undefined) ?? []);
-    return Promise.all(rules.map(async (rule) => rule(read, sessionId))).then((changes) => {
-      const changed = changes.reduce(merge, undefined);
-      if (!changed) return data;
-      return Buffer.from(
-        JSON.stringify({ ...message, result: { ...(message.result as object), ...changed } }),
-      );
-    });
+    return Promise.all(rules.map(async (rule) => rule(read, sessionId))).then(
+      (changes) => {
+        const changed = changes.reduce(merge, undefined);
+        if (!changed) return data;
+        return Buffer.from(
+          JSON.stringify({ ...message, result: { ...(message.result as object), ...changed } }),
+        );
+      },
+      (error: unknown) =>
+        Buffer.from(JSON.stringify({ ...whose(message), ...errorOf(name, (error as Error).message) })),
+    );
   }
 
   #onEvent(name: EventName, data: Uint8Array): Frame | undefined | Promise<Frame | undefined> {
@@ -304,6 +305,18 @@ export class MessageFilter implements SocketTap {
       this.#hidden.add(id!);
     return true;
   }
+}
+
+function errorOf(method = '', message: string): object {
+  // The methods of WebDriver BiDi begin with a small letter.
+  const isCdp = /^[A-Z]/.test(method);
+  return isCdp
+    ? { error: { code: -32_000, message } }
+    : { type: 'error', error: 'invalid argument', message };
+}
+
+function whose({ id, sessionId }: Message): Pick<Message, 'id' | 'sessionId'> {
+  return { id, ...(sessionId !== undefined && { sessionId }) };
 }
 
 function keyOf(sessionId: string | undefined, id: number | undefined): string {

@@ -37,6 +37,38 @@ function command(id: number, method: string, params: object, more: object = {}):
 
 const received = () => browser.received.map((text) => JSON.parse(text) as Record<string, unknown>);
 
+it('answers a command with an error when a feature refuses its result, and keeps the connection', async () => {
+  filter.add({
+    isLimit: true,
+    results: { 'Target.createTarget': () => Promise.reject(new Error('It is not yours.')) },
+  });
+  socket.send(command(1, 'Target.createTarget', { url: 'about:blank' }, { sessionId: 's' }));
+  // The empty id means no session.
+  socket.send(command(2, 'Target.createTarget', { url: 'about:blank' }, { sessionId: '' }));
+  await expect.poll(() => received()).toHaveLength(2);
+  expect(received().map(({ sessionId }) => sessionId)).toEqual(['s', undefined]);
+  far.send(JSON.stringify({ id: 1, result: { targetId: 't' }, sessionId: 's' }));
+  far.send(JSON.stringify({ id: 2, result: { targetId: 't' } }));
+  await expect.poll(() => seen).toHaveLength(2);
+  const error = { code: -32_000, message: 'It is not yours.' };
+  expect(seen.map((text) => JSON.parse(text))).toEqual([
+    { id: 1, sessionId: 's', error },
+    { id: 2, error },
+  ]);
+});
+
+it('gives its own commands ids that no client can guess', async () => {
+  const ids = new Set<number>();
+  for (let count = 0; count < 20; count++) filter.cdp.send('Browser.getVersion').catch(() => {});
+  await expect.poll(() => received()).toHaveLength(20);
+  const all = received().map(({ id }) => id as number);
+  for (const id of all) for (const other of all) ids.add(Math.abs(id - other));
+  // Differences of random numbers: 0, and 190 others.
+  expect(ids.size).toBeGreaterThan(180);
+  expect(Math.min(...all)).toBeGreaterThan(2 ** 30);
+  expect(Math.max(...all)).toBeLessThan(2 ** 31);
+});
+
 it('adds the parameters of features to each context, in their order, and leaves other commands as they are', async () => {
   const others: string[] = [];
   filter.add({
