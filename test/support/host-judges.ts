@@ -173,6 +173,20 @@ const LOADS: Record<string, (to: string, port: string) => unknown> = {
     link.click();
     connectIn(window.open('', 'linked')!, to);
   },
+  'WebRTC in a frame that begins when the stack is full': (to) =>
+    connectIn(
+      whenStackIsFull(() => {
+        const frame = document.createElement('iframe');
+        document.body.append(frame);
+        return frame.contentWindow!;
+      }),
+      to,
+    ),
+  'WebRTC in a pop-up that begins when the stack is full': (to) =>
+    connectIn(
+      whenStackIsFull(() => window.open('')!),
+      to,
+    ),
   'WebRTC in a script of a link to a new window': (to) => {
     const script = `javascript:opener.connectIn(window, '${to}')`;
     const link = Object.assign(document.createElement('a'), {
@@ -268,6 +282,32 @@ function connectIn(inside: object, to: string): void {
   connection.createDataChannel('x');
   void connection.createOffer().then((offer) => connection.setLocalDescription(offer));
 }
+/** Opens a window where the stack has no room for a script of its beginning. Runs in pages. */
+function whenStackIsFull(open: () => Window): Window {
+  let found: Window | undefined;
+  let left = 0;
+  const fill = () => {
+    try {
+      fill();
+    } catch {
+      // The stack is full.
+    }
+    if (found !== undefined || left === 0) return;
+    try {
+      const opened = open();
+      left--;
+      if ('RTCPeerConnection' in opened) found = opened;
+    } catch {
+      // There is no room to open it, either.
+    }
+  };
+  // The first time, the browser has not compiled all, and the scripts have room.
+  for (let round = 0; round < 4 && !found; round++) {
+    left = 2;
+    fill();
+  }
+  return found!;
+}
 /** Opens pop-ups, one after the other. */
 async function openPopUps(to: string): Promise<void> {
   for (let count = 0; count < 15; count++) {
@@ -281,7 +321,7 @@ async function openPopUps(to: string): Promise<void> {
   }
   window.parent.postMessage('opened', '*');
 }
-const CONNECT = `const connectIn = ${connectIn.toString()};`;
+const CONNECT = `const connectIn = ${connectIn.toString()}; ${whenStackIsFull.toString()}`;
 
 /** The allowed site. */
 const answer: RequestListener = (request, response) => {

@@ -30,13 +30,17 @@ const OUTSIDE = /^(Cast|Extensions|PWA|Tethering)\./;
 
 /** Ways to what was removed from a page: they end the removal, stop a script before it, or search the memory. */
 const INTO_PAGES =
-  /^(Debugger\.(?!(enable|disable|getScriptSource|searchInContent|setAsyncCallStackDepth|setBlackboxPatterns|setSkipAllPauses)$)|DOMDebugger\.|EventBreakpoints\.|HeapProfiler\.(addInspectedHeapObject|getObjectByHeapObjectId)$|Runtime\.queryObjects$|Page\.(addScriptToEvaluateOnLoad|disable|waitForDebugger)$)/;
+  /^(Debugger\.(?!(enable|disable|getScriptSource|searchInContent|setAsyncCallStackDepth|setBlackboxPatterns|setSkipAllPauses)$)|DOMDebugger\.|EventBreakpoints\.|HeapProfiler\.(addInspectedHeapObject|getObjectByHeapObjectId)$|Runtime\.queryObjects$|Page\.((add|remove)ScriptToEvaluateOnLoad|disable|waitForDebugger)$)/;
 
 /**
  * What a page of the lease may show. Pages of the browser itself, such as chrome://inspect, connect past the context, and so do files of
  * another host: Windows takes `file:////host/` for one.
  */
 const PAGES = /^(https?:|data:|blob:|javascript:|about:(blank|srcdoc)|file:\/\/\/(?!\/))/;
+
+interface InContext {
+  readonly browserContextId?: string | undefined;
+}
 
 export interface LimitPlan {
   /** The option `allowedHosts`. */
@@ -160,6 +164,7 @@ export class HostLimit implements ConnectExtension {
     const [{ resource }, { result }] = await Promise.all([
       this.#cdp.send('Network.loadNetworkResource', { frameId, url, options }, session),
       this.#cdp.send('Runtime.evaluate', { expression }, session),
+      this.#guard.prove(session),
     ]);
     if (!this.#allowed.test(url) && resource.netErrorName !== REFUSED)
       throw impossible(`a request to an unknown host ended with ${resource.netErrorName ?? 'a response'}`);
@@ -227,9 +232,9 @@ export class HostLimit implements ConnectExtension {
       'Browser.resetPermissions': (params, session) => this.#inContext(params, session),
       'Browser.setDownloadBehavior': (params, session) => this.#inContext(params, session),
       'Browser.cancelDownload': (params, session) => this.#inContext(params, session),
-      'Storage.getCookies': (params, session) => this.#inContext(params, session),
-      'Storage.setCookies': (params, session) => this.#inContext(params, session),
-      'Storage.clearCookies': (params, session) => this.#inContext(params, session),
+      'Storage.getCookies': (params, session) => this.#inStorage(params, session),
+      'Storage.setCookies': (params, session) => this.#inStorage(params, session),
+      'Storage.clearCookies': (params, session) => this.#inStorage(params, session),
       'Page.navigate': ({ url }) => expectPage(url),
       // Nobody knows which of the scripts of several clients runs first.
       'Page.addScriptToEvaluateOnNewDocument': ({ source, worldName }, session, cdp) => {
@@ -290,15 +295,22 @@ export class HostLimit implements ConnectExtension {
     return type === 'browser' || this.#contexts.has(browserContextId);
   }
 
-  /** Returns the context of a command that means the browser's own one. A page means its own. */
+  /** Returns the context of a command that means the browser's own one, also in the session of a page of another context. */
   #inContext(
-    { browserContextId: id }: { browserContextId?: string | undefined },
+    { browserContextId: id }: InContext,
     session: string | undefined,
   ): { browserContextId: string } | undefined {
     if (this.#isOwn(session)) return undefined;
     if (id !== undefined && !this.#contexts.has(id)) throw new Error(NO_CONTEXT);
+    return id === undefined ? { browserContextId: this.#ownContext! } : undefined;
+  }
+
+  /** The same of a command for which a page means its own context. */
+  #inStorage(params: InContext, session: string | undefined): { browserContextId: string } | undefined {
     const isOfBrowser = session === undefined || this.#browserSessions.has(session);
-    return id === undefined && isOfBrowser ? { browserContextId: this.#ownContext! } : undefined;
+    return isOfBrowser || params.browserContextId !== undefined
+      ? this.#inContext(params, session)
+      : undefined;
   }
 
   /** Chromium can load the first document of a page before the scripts of its sessions: a new page is blank, and is navigated later. */
