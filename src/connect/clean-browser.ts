@@ -121,15 +121,17 @@ async function clearData(cdp: CdpClient, sessionId: string): Promise<void> {
   ]);
 }
 
-/** Repeats a check until it succeeds. */
+/** Repeats a check until it succeeds. The last one begins after the timeout: a check can take longer than that on a busy machine. */
 export async function until(
   failure: string,
   check: () => Promise<boolean>,
   timeout = END_TIMEOUT,
 ): Promise<void> {
   const began = clock.now();
-  while (!(await check())) {
-    if (clock.now() - began > timeout) throw new Error(failure);
+  for (;;) {
+    const isLast = clock.now() - began > timeout;
+    if (await check()) return;
+    if (isLast) throw new Error(failure);
     await delay(CHECK_INTERVAL);
   }
 }

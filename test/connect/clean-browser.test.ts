@@ -3,7 +3,7 @@ import type { CdpCarrier } from '../../src/connect/wire.js';
 import { cleanBrowser } from '../../src/connect/clean-browser.js';
 import { SiteDataCleaner } from '../../src/connect/site-data.js';
 import { rejection } from '../pool/support.js';
-import { useFakeClock, useFastClock } from '../support/fake-clock.js';
+import { stopClock, useFakeClock, useFastClock } from '../support/fake-clock.js';
 import { HISTOGRAMS } from '../support/histograms.js';
 
 describe('a browser', () => {
@@ -84,6 +84,18 @@ describe('a browser', () => {
       'Browser.resetPermissions',
     ])
       expect(browser.sent.indexOf(command), command).toBeGreaterThan(order[1]!);
+  });
+
+  it('accepts a page that needs long to close', async () => {
+    const browser = new Played();
+    const advance = stopClock();
+    const send = browser.send.bind(browser);
+    browser.send = (text) => {
+      if (text.includes('Target.closeTarget')) advance(4000);
+      send(text);
+    };
+    await cleanBrowser(browser, { isOwnContextUsed: true });
+    expect(browser.targets).toMatchObject([{ targetId: 'new' }]);
   });
 
   it('fails if a page or a worker of the lease is left, or if the browser refuses a command', async () => {

@@ -14,7 +14,7 @@ if (how === 'embedded') {
     await puppeteer.withPooledBrowser('own', visit),
     await puppeteer.withPooledBrowser('own', visit, { protocol: 'bidi' }),
   ])
-    console.log(run.value, run.released);
+    console.log(run.value, run.released, ...run.cleanupErrors.map(({ cause }) => cause?.message));
 } else {
   // A listener that runs once decides about the signal: the program ends by it.
   if (how === 'SIGINT') process.once('SIGINT', () => setTimeout(() => process.exit(5), 300));
