@@ -245,24 +245,36 @@ it('tells a client of CDP that the address is of another protocol', async () => 
 });
 
 it.each([
-  ['no playwright-core', undefined, 'No playwright-core was found'],
-  ['one without bind', '1.58.2', 'is 1.58.2, and this address needs 1.59.0 or newer'],
-])('has no playwrightUrl in a folder with %s, and the address says why', async (_what, version, reason) => {
-  const folder = mkdtempSync(join(tmpdir(), 'project-'));
-  const manifest = join(folder, 'node_modules/playwright-core/package.json');
-  mkdirSync(dirname(manifest), { recursive: true });
-  if (version !== undefined) writeFileSync(manifest, JSON.stringify({ name: 'playwright-core', version }));
-  const before = process.cwd();
-  process.chdir(folder);
-  try {
-    await start();
-  } finally {
-    process.chdir(before);
-  }
-  expect(proxy.playwrightUrl).toBeUndefined();
-  const response = await fetch(`${proxy.url}/playwright`);
-  expect([response.status, await response.text()]).toEqual([501, expect.stringContaining(reason)]);
-});
+  ['no playwright-core', [], '', 'No playwright-core was found'],
+  ['one without bind', ['playwright-core'], '1.58.2', 'is 1.58.2, and this address needs 1.59.0 or newer'],
+  // Beside it, a newer playwright-core would be of another version than the runner.
+  [
+    'a runner without bind',
+    ['playwright-core', '@playwright/test'],
+    '1.58.2',
+    'npm install @playwright/test@latest',
+  ],
+])(
+  'has no playwrightUrl in a folder with %s, and the address says why',
+  async (_what, packages, version, reason) => {
+    const folder = mkdtempSync(join(tmpdir(), 'project-'));
+    for (const name of packages) {
+      const manifest = join(folder, 'node_modules', name, 'package.json');
+      mkdirSync(dirname(manifest), { recursive: true });
+      writeFileSync(manifest, JSON.stringify({ name, version }));
+    }
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      await start();
+    } finally {
+      process.chdir(before);
+    }
+    expect(proxy.playwrightUrl).toBeUndefined();
+    const response = await fetch(`${proxy.url}/playwright`);
+    expect([response.status, await response.text()]).toEqual([501, expect.stringContaining(reason)]);
+  },
+);
 
 /** The contexts of the browser for its next lease. */
 const contextsOf = () =>

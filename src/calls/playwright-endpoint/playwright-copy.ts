@@ -9,8 +9,14 @@ export interface PlaywrightCopy {
   readonly resolve: () => string;
 }
 
-/** Packages that bring a copy of playwright-core, which package managers with strict folders hide from the project. */
+/** Packages of a project that bring a copy of playwright-core, which package managers with strict folders hide from the project. */
 const BRINGERS = ['playwright', '@playwright/test'];
+
+/** The package of Playwright that a project in this folder uses. Another one beside it could have another version. */
+export function playwrightPackage(folder = process.cwd()): string {
+  const require = createRequire(join(folder, 'noop.js'));
+  return BRINGERS.findLast((name) => insideOf(require, name)) ?? 'playwright-core';
+}
 
 /** Finds the playwright-core that a program in this folder would import. Undefined if there is none. */
 export function findPlaywright(folder = process.cwd()): PlaywrightCopy | undefined {
@@ -19,10 +25,15 @@ export function findPlaywright(folder = process.cwd()): PlaywrightCopy | undefin
 }
 
 function brought(require: NodeJS.Require, name: string): PlaywrightCopy | undefined {
+  const inner = insideOf(require, name);
+  // @playwright/test has it from playwright.
+  return inner && (copyOf(inner) ?? (name === 'playwright' ? undefined : brought(inner, 'playwright')));
+}
+
+/** What resolves the packages that a package needs. Undefined if it is not installed. */
+function insideOf(require: NodeJS.Require, name: string): NodeJS.Require | undefined {
   try {
-    const inner = createRequire(require.resolve(`${name}/package.json`));
-    // @playwright/test has it from playwright.
-    return copyOf(inner) ?? (name === 'playwright' ? undefined : brought(inner, 'playwright'));
+    return createRequire(require.resolve(`${name}/package.json`));
   } catch {
     return undefined;
   }

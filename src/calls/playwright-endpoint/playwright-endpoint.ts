@@ -6,7 +6,7 @@ import { createTemporaryFolder } from '../../connect/temporary-folder.js';
 import { isOlder } from '../../shared/library-version.js';
 import type { EndpointFault, HowToTranslate, ProxyEndpoint, ProxyRoute } from '../proxy-endpoint.js';
 import { MessageGuard } from './message-guard.js';
-import { findPlaywright, type PlaywrightCopy } from './playwright-copy.js';
+import { findPlaywright, playwrightPackage, type PlaywrightCopy } from './playwright-copy.js';
 import { ServerSocket } from './server-socket.js';
 import { ServerThread } from './server-thread.js';
 
@@ -25,10 +25,13 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
   fault(hasSecret: boolean): EndpointFault | undefined {
     if (!hasSecret) return { status: 403, reason: NEEDS_SECRET };
     if (!this.#copy)
-      return { status: 501, reason: `No playwright-core was found from the current folder. ${INSTALL}` };
+      return {
+        status: 501,
+        reason: `No playwright-core was found from the current folder. ${howToInstall()}`,
+      };
     const { version } = this.#copy;
     if (!isOlder(version, OLDEST)) return undefined;
-    const reason = `The playwright-core of the current folder is ${version}, and this address needs ${OLDEST} or newer. ${INSTALL}`;
+    const reason = `The playwright-core of the current folder is ${version}, and this address needs ${OLDEST} or newer. ${howToInstall()}`;
     return { status: 501, reason };
   }
 
@@ -57,7 +60,10 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
   }
 }
 
-const INSTALL = 'Install it: npm install playwright-core@latest';
+function howToInstall(): string {
+  return `Install it: npm install ${playwrightPackage()}@latest`;
+}
+
 const NEEDS_SECRET =
   'This address needs a secret: start the proxy without --no-secret, or without secret: false.';
 const NO_EXPOSE =
