@@ -10,6 +10,8 @@ import {
 
 /** Time until everything that a lease left must have ended, in ms. */
 const END_TIMEOUT = 2500;
+/** Time until the requests that a browser counts first must have ended, in ms. */
+const FIRST_TIMEOUT = 1000;
 /** Time between two checks, in ms. */
 const CHECK_INTERVAL = 5;
 
@@ -87,7 +89,8 @@ async function closedRequests(cdp: CdpClient): Promise<number> {
         one((method, params) => cdp.send(method, params)),
       ),
     );
-  if ((await count()).includes(undefined)) await makeCountable(cdp);
+  const isCounted = async () => (await count()).every((one) => one?.open === 0);
+  if ((await count()).includes(undefined)) await makeCountable(cdp, isCounted);
   let started = 0;
   await until(OPEN, async () => {
     let open = 0;
@@ -103,13 +106,15 @@ async function closedRequests(cdp: CdpClient): Promise<number> {
 }
 
 /** Makes a browser that has counted no request of a kind count one, in a context that nobody else uses. */
-async function makeCountable(cdp: CdpClient): Promise<void> {
+async function makeCountable(cdp: CdpClient, isCounted: () => Promise<boolean>): Promise<void> {
   const { browserContextId } = await cdp.send('Target.createBrowserContext', { disposeOnDetach: true });
   await cdp.send('Browser.setDownloadBehavior', { behavior: 'deny', browserContextId });
   const sessionId = await cdp.attach(await cdp.openPage({ browserContextId }));
   const run = (expression: string) =>
     cdp.send('Runtime.evaluate', { expression, awaitPromise: true, userGesture: true }, sessionId);
   await Promise.all([run(COUNT_KEEP_ALIVE), run(COUNT_DOWNLOAD)]);
+  // A download whose context ends while it begins is never counted, or counts as open for ever.
+  await until(OPEN, isCounted, FIRST_TIMEOUT).catch(() => {});
   await cdp.send('Target.disposeBrowserContext', { browserContextId });
 }
 

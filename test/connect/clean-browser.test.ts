@@ -112,6 +112,22 @@ describe('a browser', () => {
     expect((await rejection(cleanBrowser(stubborn, { isOwnContextUsed: true }))).message).toBe('no');
   });
 
+  it('waits until the first download of a browser has ended, which its context would end uncounted', async () => {
+    const browser = new Played();
+    browser.histograms = [];
+    const send = browser.send.bind(browser);
+    let looks = 0;
+    browser.send = (text) => {
+      send(text);
+      if (text.includes('Runtime.evaluate')) looks = 0;
+      if (text.includes('Browser.getHistograms')) looks++;
+      const isOpen = !browser.sent.includes('Target.disposeBrowserContext new context');
+      if (isOpen && looks > 6) browser.histograms = HISTOGRAMS;
+    };
+    await cleanBrowser(browser, { isOwnContextUsed: true });
+    expect(browser.sent).toContain('Target.disposeBrowserContext new context');
+  });
+
   it.each([
     ['no statistics', () => []],
     ['keepalive requests under another name', () => HISTOGRAMS.filter(({ name }) => !/Started/.test(name))],
