@@ -57,11 +57,11 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   const opening = loadLease().then(({ openLease, createFeatures }) =>
     openLease({ ...plan, features: createFeatures(settings) }),
   );
-  return fromHere(withAbortGrace(settings.signal, run(opening, fn)));
+  return fromHere(withAbortGrace(settings.signal, callAndEnd(opening, fn)));
 }
 
 /** Calls the callback with the browser of a lease, and ends the lease. */
-async function run<Handles, Value, Session extends object>(
+async function callAndEnd<Handles, Value, Session extends object>(
   opening: Promise<PooledLease<Handles, Session>>,
   fn: Callback<Handles, Value, Session>,
 ): Promise<Run<Value, Session>> {

@@ -6,7 +6,7 @@ import type { DetachedLease } from './detached-lease.js';
 import {
   attachBrowser as attach,
   leaseBrowser as lease,
-  withPooledBrowser as run,
+  withPooledBrowser as callWithBrowser,
   type PooledBrowser,
 } from './lease-browser.js';
 import type { LibraryTypes } from '../lease/options.js';
@@ -47,7 +47,7 @@ export async function withPooledBrowser<Value, Session extends object = BrowserS
   options: PlaywrightRunOptions<Session> = {},
 ): Promise<Run<Value, Session>> {
   const { chromium, ...rest } = options;
-  return run(pool, fn, { ...rest, connector: playwright({ chromium }) });
+  return callWithBrowser(pool, fn, { ...rest, connector: playwright({ chromium }) });
 }
 
 /**

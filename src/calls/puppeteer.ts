@@ -8,7 +8,7 @@ import type { DetachedLease } from './detached-lease.js';
 import {
   attachBrowser as attach,
   leaseBrowser as lease,
-  withPooledBrowser as run,
+  withPooledBrowser as callWithBrowser,
   type PooledBrowser,
 } from './lease-browser.js';
 import type { LibraryTypes } from '../lease/options.js';
@@ -79,7 +79,7 @@ export async function withPooledBrowser<Value, Session extends object>(
 ): Promise<Run<Value, Session>> {
   // The handles have a context exactly if the options ask for a new one.
   const callback = fn as Callback<PuppeteerHandles, Value, Session>;
-  return run(pool, callback, { ...options, connector: puppeteer({ puppeteer: library }) });
+  return callWithBrowser(pool, callback, { ...options, connector: puppeteer({ puppeteer: library }) });
 }
 
 /**

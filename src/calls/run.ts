@@ -10,7 +10,7 @@ export type Stage = Exclude<keyof Timings, 'total'>;
 
 /** Milliseconds in each stage; a stage that was not reached is missing. */
 export interface Timings extends FeatureTimes {
-  /** From the first acquire request to the lease. */
+  /** From the call to the lease: the wait in the queue of this process, and the acquire requests. */
   readonly acquire?: number;
   /** Connections to the browser, reconnects included. */
   readonly connect?: number;

@@ -134,10 +134,10 @@ function adviceForNetwork({ cause, isPermanent }: PoolConnectionError): string |
 }
 
 const NETWORK_ADVICE: readonly (readonly [RegExp, string])[] = [
-  [/ENOTFOUND|EAI_AGAIN/, 'The host name is unknown. DoctorCheck the address and the name server.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'The host name is unknown. Check the address and the name server.'],
   [
     /ECONNREFUSED/,
-    'Nothing listens at this address. DoctorCheck the address and the port, and that the service runs.',
+    'Nothing listens at this address. Check the address and the port, and that the service runs.',
   ],
   [/^/, 'Check the address, and that this network can reach it.'],
 ];

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { access, constants, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readRecords, readRecordsInOrder } from '../jobs/checkpoint.js';
@@ -7,6 +8,7 @@ import { isRecord } from '../shared/json.js';
 import { printable } from '../shared/redact.js';
 import { CliError, EXIT } from './errors.js';
 import type { MapReport } from './map-report.js';
+import { printJson } from './terminal.js';
 
 /** Options about the file of the results. */
 export interface OutOptions {
@@ -14,6 +16,11 @@ export interface OutOptions {
   format: 'jsonl' | 'csv';
   resume?: true;
   force?: true;
+}
+
+/** Prints a result on stdout. Resolves when the reader is ready for the next result. */
+export async function printRecord(record: OutcomeRecord): Promise<void> {
+  if (!printJson(record)) await once(process.stdout, 'drain');
 }
 
 /** The file that stores the results while the job runs. */

@@ -1,13 +1,11 @@
-import { once } from 'node:events';
 import { Option, type Command } from 'commander';
 import { mapPooledBrowsers } from '../jobs/map-pooled-browsers.js';
-import type { MapOptions } from '../jobs/options.js';
-import { recordOfOutcome, type OutcomeRecord } from '../jobs/outcome.js';
+import { recordOfOutcome } from '../jobs/outcome.js';
 import { returningData } from '../jobs/task-value.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { openInputs, readInputCheck, type CheckInput } from './map-inputs.js';
-import { checkOut, checkpointOf, isUsed, writeTable, type OutOptions } from './map-out.js';
+import { checkOut, checkpointOf, isUsed, printRecord, writeTable } from './map-out.js';
 import { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';
 import {
@@ -25,9 +23,8 @@ import {
   checkArtifacts,
   loadConnector,
   settingsOf,
-  type TaskCommandOptions,
+  type MapCommand,
 } from './task-command.js';
-import { printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addPoolAndArguments(
@@ -132,15 +129,6 @@ Examples:
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --queue titles
   $ ./list-urls | pooled-browser map scrapers title.mjs | jq -r .value.title`;
 
-/** The arguments and options of the command. */
-export interface MapCommand
-  extends TaskCommandOptions, OutOptions, Pick<MapOptions, 'retries' | 'stopAfterFailures' | 'ordered'> {
-  script: string;
-  /** Path of a file; stdin by default. */
-  inputs: string | undefined;
-  queue?: string;
-}
-
 /** Runs the task of a script for each input. Checks the whole command before it leases a browser. */
 async function map(poolName: string, command: MapCommand, signal: AbortSignal): Promise<void> {
   const { out, format, retries, stopAfterFailures, ordered } = command;
@@ -181,9 +169,4 @@ async function inputCheckOf(command: MapCommand): Promise<CheckInput> {
   const checkpoint = checkpointOf(command);
   const isChecked = command.resume && !command.force && (await isUsed(checkpoint!));
   return isChecked ? readInputCheck(checkpoint!) : () => {};
-}
-
-/** Prints a result on stdout. Resolves when the reader is ready for the next result. */
-export async function printRecord(record: OutcomeRecord): Promise<void> {
-  if (!printJson(record)) await once(process.stdout, 'drain');
 }

@@ -12,13 +12,12 @@ import { LinkedAbort } from '../shared/abort.js';
 import { readOptions } from '../shared/options.js';
 import { EXIT, ExitStatus } from './errors.js';
 import { openInputs, type InputLines } from './map-inputs.js';
-import { printRecord, type MapCommand } from './map.js';
-import { checkOut, checkpointOf, writeTable } from './map-out.js';
+import { checkOut, checkpointOf, printRecord, writeTable } from './map-out.js';
 import { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';
 import { KnownInputs } from './queue-inputs.js';
 import { openPool } from './service.js';
-import { checkArtifacts, loadConnector, redisOf, workSettingsOf } from './task-command.js';
+import { checkArtifacts, loadConnector, redisOf, workSettingsOf, type MapCommand } from './task-command.js';
 
 /** Most jobs in Redis at a time: a part of a long file. */
 const MOST_JOBS = 20_000;

@@ -8,6 +8,7 @@ import { faultOfAddress } from '../jobs/queue/redis.js';
 import { environment } from '../shared/environment.js';
 import { CliError, EXIT } from './errors.js';
 import { createLeaseLog } from './lease.js';
+import type { OutOptions } from './map-out.js';
 import type { MapReport } from './map-report.js';
 import {
   addAcquireOptions,
@@ -72,6 +73,15 @@ export function addTaskOptions(command: Command): Command {
     .option('--redis <url>', 'address of Redis, if it needs no password (default: REDIS_URL)');
 }
 
+/** The arguments and options of `map`. */
+export interface MapCommand
+  extends TaskCommandOptions, OutOptions, Pick<MapOptions, 'retries' | 'stopAfterFailures' | 'ordered'> {
+  script: string;
+  /** Path of a file; stdin by default. */
+  inputs: string | undefined;
+  queue?: string;
+}
+
 export const ABOUT_REDIS = `
 The address of Redis is in the environment variable REDIS_URL: redis://user:password@host:6379, or
 rediss:// with TLS. For one without a password, --redis is enough: every user of a machine can read
@@ -117,7 +127,7 @@ export function workSettingsOf(
   report: MapReport,
 ): ReturnType<typeof settingsOf> {
   const acquireTimeout = Math.min(command.acquireTimeout, LONGEST_WAIT);
-  return { ...settingsOf(command, report), acquireTimeout, releaseOnCrash: true };
+  return { ...settingsOf({ ...command, acquireTimeout }, report), releaseOnCrash: true };
 }
 
 export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskCommandOptions): Promise<void> {

@@ -181,14 +181,15 @@ export class HeldBrowser<Session extends object> {
     }
     const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
     try {
-      return await time('release', () => this.#pending.release(request));
+      const released = await time('release', () => this.#pending.release(request));
+      // A connection that was refused has leased nothing.
+      if (this.wasReached || this.endsWith === 'request') queue.pacer.noteRelease();
+      return released;
     } catch (error) {
       addError(asError(error));
       return error instanceof ReleaseError ? error.released : 'unknown';
     } finally {
       freePlace();
-      // A connection that was refused has leased nothing.
-      if (this.wasReached || this.endsWith === 'request') queue.pacer.noteRelease();
     }
   }
 

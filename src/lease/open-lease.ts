@@ -271,7 +271,7 @@ class Acquisition<Session extends object> {
   }
 }
 
-/** Whole seconds, and never past the deadline. */
+/** Whole seconds up to the deadline, and at least one. */
 function secondsToWait(pollTimeout: number | false, timeLeft: number): number | undefined {
   if (pollTimeout === false) return undefined;
   return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000)));

@@ -7,8 +7,8 @@ import { runs } from '../shared/process-state.js';
  * - `destroyed`: the browser no longer exists, and the pool replaces it;
  * - `left`: the browser stays leased, as requested; or nothing can destroy it, as with `cdp`, and it is not clean;
  * - `failed`: the browser could not be released, and stays leased until its inactivity timeout;
- * - `unknown`: the service did not answer the release request. The request is not repeated, because the browser may
- *   already belong to another lease.
+ * - `unknown`: the service did not answer the release request, which is not repeated: the browser may already belong to
+ *   another lease.
  */
 export type Released = 'reused' | 'destroyed' | 'left' | 'failed' | 'unknown';
 

@@ -7,14 +7,8 @@ import { pathSegmentFault } from '../shared/urls.js';
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
 import type { Grant, LeaseRequest, ServiceAddress } from '../services/browser-service.js';
 import { headersFault } from '../services/check-service.js';
-import {
-  ACQUIRE_GRACE,
-  requestedLease,
-  longestWait,
-  releaseLost,
-  releaseOrphan,
-  type GrantRequest,
-} from './lost-browsers.js';
+import { ACQUIRE_GRACE, longestWait, requestedLease, type GrantRequest } from './grant-request.js';
+import { releaseLost, releaseOrphan } from './lost-browsers.js';
 import type { PoolCore } from './pool-core.js';
 import { readAs, shouldRetry, type HttpResponse } from '../net/response.js';
 import { sealGrant } from './session.js';

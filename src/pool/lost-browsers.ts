@@ -1,38 +1,13 @@
 import { onAbort } from '../shared/abort.js';
 import { clock, delay, startTimer } from '../shared/clock.js';
-import type { LeaseRequest } from '../services/browser-service.js';
-import type { PoolEvent } from './events.js';
-import type { PoolCore } from './pool-core.js';
+import { longestWait, requestedLease, type GrantRequest } from './grant-request.js';
 import { releaseFound, searchOnce, type SearchPlan } from './release.js';
 import type { ReleaseTicket, SearchTicket } from './tickets.js';
 
-/** Time in ms to wait for a response beyond the requested wait, so that no lease is lost by a timeout. */
-export const ACQUIRE_GRACE = 15_000;
-/** How long a service that decides itself may wait, in ms, for the search after the end of the process. */
-const ASSUMED_WAIT = 5 * 60_000;
 /** Time to release a browser that no caller received, in ms. */
 const ORPHAN_TIMEOUT = 30_000;
 /** Milliseconds that the service gets to process a request whose response was lost, before a search. */
 const PROCESSING = 250;
-
-/** An acquire request, and its caller. */
-export interface GrantRequest<Session extends object = object> {
-  readonly pool: PoolCore<Session>;
-  readonly lease: LeaseRequest;
-  readonly signal: AbortSignal | undefined;
-  readonly emit: (event: PoolEvent) => void;
-  /** The browser is released also if this process is killed. */
-  readonly onCrash?: boolean;
-  /** Called when the request is about to be sent: from then on, it may lease a browser. */
-  readonly onSend?: () => void;
-}
-
-/** Milliseconds within which the service can lease a browser for a request that was sent. */
-export function longestWait({ pool, lease }: GrantRequest): number {
-  const asked = lease.wait === undefined ? undefined : lease.wait * 1000;
-  const assumed = pool.service.waits === 'never' ? 0 : ASSUMED_WAIT;
-  return (asked ?? assumed) + ACQUIRE_GRACE;
-}
 
 /**
  * Searches for the browser of a lost response, and releases it. Resolves to true if there was one, and it is released. Otherwise,
@@ -97,13 +72,9 @@ export function releaseOrphan(
   const { pool, emit } = request;
   emit({ type: 'grant-orphaned', ...requestedLease(request), sessionId: id });
   // Nobody has used the browser, so the next lease can use it as it is.
-  const session = pool.releases.hold(id, ticket, { onCrash: request.onCrash === true, emit });
-  const releasing = session.release({ reuse: true, timeout: ORPHAN_TIMEOUT });
+  const pending = pool.releases.hold(id, ticket, { onCrash: request.onCrash === true, emit });
+  const releasing = pending.release({ reuse: true, timeout: ORPHAN_TIMEOUT });
   const reported = releasing.then(() => true).catch(() => false);
   pool.client.background.track(reported);
   return reported;
-}
-
-export function requestedLease({ pool, lease: { name, tags } }: GrantRequest) {
-  return { pool: pool.idOrName, ...(name && { name }), ...(tags && { tags }) };
 }

@@ -25,7 +25,7 @@ interface HoldRequest extends Partial<HelpRequest> {
 
 /** A leased browser that this process must release. */
 export class PendingRelease {
-  readonly #pool: PendingReleases;
+  readonly #all: PendingReleases;
   readonly #id: string;
   /** Undefined if the end of the connection releases the browser. */
   readonly #ticket: ReleaseTicket | undefined;
@@ -34,12 +34,12 @@ export class PendingRelease {
   #released: Promise<'reused' | 'destroyed'> | undefined;
 
   constructor(
-    pool: PendingReleases,
+    all: PendingReleases,
     id: string,
     ticket: ReleaseTicket | undefined,
     { helped, emit }: Pick<HoldRequest, 'emit'> & { readonly helped: HelpedLease | undefined },
   ) {
-    this.#pool = pool;
+    this.#all = all;
     this.#id = id;
     this.#ticket = ticket;
     this.#helped = helped;
@@ -56,12 +56,12 @@ export class PendingRelease {
   }
 
   async #release({ reuse, timeout }: ReleaseRequest): Promise<'reused' | 'destroyed'> {
-    const facts = { pool: this.#pool.idOrName, sessionId: this.#id };
+    const facts = { pool: this.#all.idOrName, sessionId: this.#id };
     const ticket = this.#ticket;
     if (reuse) this.#helped?.markSent();
     const began = clock.now();
     let cause: unknown;
-    const send = this.#pool.sender(facts, (why) => (cause = why));
+    const send = this.#all.sender(facts, (why) => (cause = why));
     const result = ticket ? await releaseBrowser(ticket, { reuses: reuse, timeout, send }) : 'released';
     this.forget();
     if (result === 'failed' || result === 'unknown') {
@@ -79,7 +79,7 @@ export class PendingRelease {
   /** Removes the session from those that this process must release. */
   forget(): void {
     this.#helped?.remove();
-    this.#pool.remove(this);
+    this.#all.remove(this);
   }
 }
 
@@ -89,8 +89,9 @@ function releaseError(
   facts: ErrorFacts & { sessionId: string },
 ): ReleaseError {
   const { pool, sessionId, cause } = facts;
-  // A refusal needs no time.
-  const limit = isTransientError(cause) ? ` within ${duration(timeout)}` : '';
+  // A refusal is not repeated.
+  const isRepeated = cause instanceof PoolConnectionError || isTransientError(cause);
+  const limit = isRepeated ? ` within ${duration(timeout)}` : '';
   const reason = cause instanceof Error ? `: ${sentence(cause.message)}` : '.';
   const message =
     released === 'unknown'
@@ -143,11 +144,11 @@ export class PendingReleases {
     { onCrash = false, within, emit }: HoldRequest = {},
   ): PendingRelease {
     const helped = ticket && this.#helper.add(ticket, { onCrash: onCrash || within !== undefined, within });
-    const session = new PendingRelease(this, id, ticket, { helped, emit });
-    this.#held.add(session);
-    if (within !== undefined) this.#kept.add(session);
-    this.#begin();
-    return session;
+    const pending = new PendingRelease(this, id, ticket, { helped, emit });
+    this.#held.add(pending);
+    if (within !== undefined) this.#kept.add(pending);
+    this.#watchEnd();
+    return pending;
   }
 
   /** Adds an acquire request that is sent. The returned function ends it. */
@@ -181,24 +182,25 @@ export class PendingReleases {
     };
   }
 
-  remove(session: PendingRelease): void {
-    this.#held.delete(session);
-    this.#kept.delete(session);
-    this.#endIfIdle();
+  remove(pending: PendingRelease): void {
+    this.#held.delete(pending);
+    this.#kept.delete(pending);
+    this.#unwatchIfIdle();
   }
 
   /** The returned function ends it. */
   #track<Tracked>(all: Set<Tracked>, one: Tracked, helped: HelpedLease | undefined): () => void {
     all.add(one);
-    this.#begin();
+    this.#watchEnd();
     return () => {
       helped?.remove();
       all.delete(one);
-      this.#endIfIdle();
+      this.#unwatchIfIdle();
     };
   }
 
-  #begin(): void {
+  /** From now on, the end of the process releases what is left. */
+  #watchEnd(): void {
     if (this.#unregister) return;
     this.#unregister = beforeProcessEnds({
       atExit: () => this.#releaseAtExit(),
@@ -207,7 +209,7 @@ export class PendingReleases {
     this.#renewToken();
   }
 
-  #endIfIdle(): void {
+  #unwatchIfIdle(): void {
     if (this.#held.size + this.#open.size + this.#searches.size > 0) return;
     clock.clearTimeout(this.#renewal);
     this.#unregister?.();
@@ -235,8 +237,8 @@ export class PendingReleases {
     const isDone = () => this.#held.size + this.#open.size === this.#kept.size;
     while (!isDone() && clock.now() < deadline) {
       const request = { reuse: false, timeout: Math.max(1, deadline - clock.now()) };
-      const due = [...this.#held].filter((session) => !this.#kept.has(session));
-      await Promise.allSettled(due.map((session) => session.release(request)));
+      const due = [...this.#held].filter((pending) => !this.#kept.has(pending));
+      await Promise.allSettled(due.map((pending) => pending.release(request)));
       // A browser of a response that has just been read is held in the next turn.
       await delay(POLL_INTERVAL);
     }

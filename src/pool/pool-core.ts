@@ -1,17 +1,16 @@
 import type { BrowserService, LeaseRequest } from '../services/browser-service.js';
 import { onAbort } from '../shared/abort.js';
 import { PoolClosedError } from '../shared/service-errors.js';
-import type { BrowserPool } from './browser-pool.js';
 import { ServiceClient } from './client.js';
 import type { FairQueue } from './fair-queue.js';
 import { PendingReleases } from './pending-releases.js';
-import { INTERNALS } from './pool-settings.js';
+import { INTERNALS, type PoolApi } from './pool-settings.js';
 import { ANY_ID, type ReleaseTicket, type SearchTicket } from './tickets.js';
 
 /** What belongs to a pool, and is shared by all who use it. */
 export class PoolCore<Session extends object = object> {
   /** The pool, as its user sees it. */
-  readonly api: BrowserPool<Session>;
+  readonly api: PoolApi<Session>;
   readonly idOrName: string;
   readonly service: BrowserService<Session>;
   /** Most leases of this process at once. */
@@ -22,7 +21,7 @@ export class PoolCore<Session extends object = object> {
   /** Aborts when the pool is closed. */
   readonly closing = new AbortController();
 
-  constructor(pool: BrowserPool<Session>) {
+  constructor(pool: PoolApi<Session>) {
     const settings = pool[INTERNALS]();
     this.api = pool;
     this.idOrName = pool.idOrName;
@@ -93,7 +92,7 @@ export class PoolCore<Session extends object = object> {
 const cores = new WeakMap<object, unknown>();
 
 /** Returns what belongs to a pool: built with its first use, because an import of this library loads nothing that sends requests. */
-export function coreOf<Session extends object>(pool: BrowserPool<Session>): PoolCore<Session> {
+export function coreOf<Session extends object>(pool: PoolApi<Session>): PoolCore<Session> {
   const core = (cores.get(pool) as PoolCore<Session> | undefined) ?? new PoolCore(pool);
   cores.set(pool, core);
   return core;

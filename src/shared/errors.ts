@@ -13,7 +13,7 @@ export interface ErrorFacts {
   sessionId?: string | undefined;
   /** Number of acquire requests so far. */
   attempts?: number | undefined;
-  /** Milliseconds since the call began. */
+  /** Milliseconds since the call began; of a `ReleaseError`, since the release began. */
   elapsed?: number | undefined;
   /** The service's id of the request (`x-request-id`), for questions to its support. */
   requestId?: string | undefined;
@@ -35,7 +35,7 @@ export class PooledBrowserError extends Error {
   declare readonly sessionId?: string;
   /** Number of acquire requests so far. */
   declare readonly attempts?: number;
-  /** Milliseconds since the call began. */
+  /** Milliseconds since the call began; of a `ReleaseError`, since the release began. */
   declare readonly elapsed?: number;
   /** The service's id of the request (`x-request-id`), for questions to its support. */
   declare readonly requestId?: string;

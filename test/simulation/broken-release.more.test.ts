@@ -1,4 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
+import type { BrowserPool } from '../../src/index.js';
 import { CdpClient } from '../../src/connect/cdp-client.js';
 import { ConnectedLease } from '../../src/lease/lease.js';
 import { PendingReleases } from '../../src/pool/pending-releases.js';
@@ -85,7 +86,7 @@ it('detects a browser that is released during its callback, and prints the log o
     ...args
   ) {
     const { pool, sessionId } = this.context;
-    await pool.api.release(sessionId);
+    await (pool.api as BrowserPool).release(sessionId);
     return runCallback.apply(this, args);
   });
   const { seed, rules } = await brokenRules();

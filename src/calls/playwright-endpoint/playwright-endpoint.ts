@@ -56,7 +56,7 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
   }
 
   open(browser: AnySocket, how: HowToTranslate): Promise<ProxyRoute> {
-    return openRoute(this.#copy!.resolve(), browser, how);
+    return openPlaywrightRoute(this.#copy!.resolve(), browser, how);
   }
 }
 
@@ -86,7 +86,7 @@ function minorOf(version: string): string {
 }
 
 /** Connects Playwright to a browser, and a client's messages to that Playwright. */
-async function openRoute(
+async function openPlaywrightRoute(
   playwright: string,
   socket: AnySocket,
   { isNamed, allowed, signal }: HowToTranslate,
