@@ -162,7 +162,9 @@ async function examine(answers: Script, ...flags: string[]) {
 
 it('finds that nothing listens there', async () => {
   const ended = await runHere(['doctor', 'test', '--json', '--base-url', UNREACHABLE], { token: TOKEN });
-  expect(faults(ended)).toEqual(only(/ECONNREFUSED.*Nothing listens at this address. Check the address/, 'reachable'));
+  expect(faults(ended)).toEqual(
+    only(/ECONNREFUSED.*Nothing listens at this address. Check the address/, 'reachable'),
+  );
 });
 
 it('names the proxy that it uses without its password, and finds that the proxy does not run', async () => {
