@@ -50,7 +50,10 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** A CDP client of a browser, with flattened sessions. */
+/**
+ * A CDP client of a browser that this machine started, with flattened sessions. It reads objects and checks none: what a leased browser
+ * sends is for `CdpClient` of `connect/`, which reads texts, checks each message, and ends with its connection.
+ */
 export class CdpConnection {
   /** Resolves when either side has closed the connection. */
   readonly closed: Promise<void>;
