@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import { readAs } from '../net/response.js';
 import { leasesAgain, type ListedSession } from '../services/browser-service.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { readMark } from '../pool/lease-mark.js';
-import type { ReleaseResult } from '../pool/release.js';
+import { releaseBrowser, type ReleaseResult } from '../pool/release.js';
 import { askFirst } from './confirm.js';
 import { CliError, EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -80,7 +81,6 @@ async function listLeases({ client, service }: PoolCore, signal: AbortSignal): P
     const message = `The service ${service.name} has no list of sessions that shows which are of this library.`;
     throw new CliError(message, EXIT.usage);
   }
-  const { readAs } = await import('../net/response.js');
   const found = new Map<string, ListedSession>();
   let listed = 0;
   for (let page = 0; ; page++) {
@@ -187,7 +187,6 @@ async function endLease(
   options: LeasesOptions,
 ): Promise<ReleaseResult> {
   const { coreOf } = await import('../pool/pool-core.js');
-  const { releaseBrowser } = await import('../pool/release.js');
   await using opened = await openPool(name ?? options.pool ?? 'unknown', options);
   const pool = coreOf(opened);
   const request = { pool: pool.idOrName, id: lease, keepAlive: false, record: false };

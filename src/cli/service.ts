@@ -1,3 +1,4 @@
+import { raceAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import type { LocalPool } from '../local/start-local-pool.js';
 import type { LocalPoolOptions } from '../local/options.js';
@@ -109,7 +110,6 @@ function noToken(variables: readonly string[]): string {
 /** Starts a local pool, unless the signal aborts first. */
 export async function startPool(options: LocalPoolOptions, signal: AbortSignal): Promise<LocalPool> {
   const { startLocalPool } = await import('../local/start-local-pool.js');
-  const { raceAbort } = await import('../shared/abort.js');
   signal.throwIfAborted();
   return raceAbort(startLocalPool(options), signal, (late) => void late.close());
 }
