@@ -48,7 +48,7 @@ export type {
   RunningAttempt,
 } from './jobs/progress.js';
 export type { Callback, LeaseFacts } from './lease/context.js';
-export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './calls/events.js';
+export type { ProxyEvent, ProxySteps, RunEvent, RunStep, RunSteps } from './calls/events.js';
 export { serveProxy, type PoolProxy } from './calls/serve-proxy.js';
 export { DetachedLease } from './calls/detached-lease.js';
 export { attachBrowser, leaseBrowser, withPooledBrowser, type PooledBrowser } from './calls/lease-browser.js';

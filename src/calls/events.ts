@@ -6,11 +6,11 @@ import type { BrowserSession } from '../services/kernel-api.js';
 import type { FailedRun, RunSummary } from './run.js';
 
 /** The events of a call and their facts, by `type`. */
-export interface Steps<Session extends object = BrowserSession>
+export interface RunSteps<Session extends object = BrowserSession>
   extends LeaseSteps<Session, FailedRun<Session>>, FeatureSteps {}
 
-/** An event of a call, without the fields that all events share. The types and their facts are in {@link Steps}. */
-export type RunStep<Session extends object = BrowserSession> = StepOf<Steps<Session>> | PoolEvent;
+/** An event of a call, without the fields that all events share. The types and their facts are in {@link RunSteps}. */
+export type RunStep<Session extends object = BrowserSession> = StepOf<RunSteps<Session>> | PoolEvent;
 
 /**
  * The argument of `onEvent`, and the message on the diagnostics channel `pooled-browser:event`, with the pool, the number
