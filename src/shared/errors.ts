@@ -188,7 +188,11 @@ export function withoutSecrets(cause: unknown, depth = 0): unknown {
 
 /** Returns what was thrown, as an error: callers and libraries may throw any value. */
 export function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(safe(`${showValue(thrown)} was thrown`));
+  try {
+    return thrown instanceof Error ? thrown : new Error(safe(`${showValue(thrown)} was thrown`));
+  } catch {
+    return new Error('a value that can not be read was thrown');
+  }
 }
 
 /** Longest message or stack, in characters: a library may quote a whole page. */

@@ -433,13 +433,19 @@ describe('the option release', () => {
     }
   });
 
-  it('reports an error also if the function throws something else', async () => {
-    const thrown: unknown = 'no error';
+  const revoked = Proxy.revocable({}, {});
+  revoked.revoke();
+
+  it.each([
+    ['a text', 'no error', "'no error' was thrown"],
+    ['nothing', undefined, 'undefined was thrown'],
+    ['a revoked proxy', revoked.proxy, 'a value that can not be read was thrown'],
+  ])('reports an error also if the function throws %s', async (_what, thrown: unknown, message) => {
     const choose = () => {
       throw thrown;
     };
     const { run } = await release({ release: choose });
-    expect(run.cleanupErrors).toEqual([new Error("'no error' was thrown")]);
+    expect(run).toMatchObject({ released: 'reused', cleanupErrors: [new Error(message)] });
   });
 });
 
