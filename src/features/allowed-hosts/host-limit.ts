@@ -164,7 +164,6 @@ export class HostLimit implements ConnectExtension {
     const [{ resource }, { result }] = await Promise.all([
       this.#cdp.send('Network.loadNetworkResource', { frameId, url, options }, session),
       this.#cdp.send('Runtime.evaluate', { expression }, session),
-      this.#guard.prove(session),
     ]);
     if (!this.#allowed.test(url) && resource.netErrorName !== REFUSED)
       throw impossible(`a request to an unknown host ended with ${resource.netErrorName ?? 'a response'}`);

@@ -7,23 +7,10 @@ import { raceTimeout } from '../../shared/abort.js';
 const PREPARATION_TIMEOUT = 10_000;
 /** Time in ms for the last reports of pages. */
 const FLUSH_TIMEOUT = 500;
-/** Takes WebRTC, which sends UDP packets past every proxy, from a JavaScript world. */
-export const NO_WEBRTC = 'delete globalThis.RTCPeerConnection; delete globalThis.webkitRTCPeerConnection;';
-/** Loses all packets of WebRTC, and changes nothing else. */
-const LOSS = {
-  offline: false,
-  matchedNetworkConditions: [
-    { urlPattern: '', latency: 0, downloadThroughput: -1, uploadThroughput: -1, packetLoss: 100 },
-  ],
-};
-/** The same for an older Chromium, which loses nothing if it limits nothing. In bytes each second. */
-const LOSS_OF_OLDER = {
-  offline: false,
-  latency: 0,
-  downloadThroughput: 1e9,
-  uploadThroughput: 1e9,
-  packetLoss: 100,
-};
+/** The constructors of WebRTC, which sends UDP packets past every proxy. */
+const WEBRTC = ['RTCPeerConnection', 'webkitRTCPeerConnection'];
+/** Takes WebRTC from a JavaScript world. */
+export const NO_WEBRTC = WEBRTC.map((name) => `delete globalThis.${name};`).join(' ');
 /** How Chromium reports a request to a host that is not allowed. */
 export const REFUSED = 'net::ERR_PROXY_CONNECTION_FAILED';
 
@@ -38,7 +25,6 @@ const OF_BROWSER = {
 };
 const BELOW = { flatten: false, filter: ['iframe', 'worker'].map((type) => ({ type })) };
 
-type Command = readonly [method: string, params: object];
 type Attached = EventParams<'Target.attachedToTarget'>;
 type Target = Attached['targetInfo'];
 
@@ -65,7 +51,6 @@ export class PageGuard {
   /** The open requests of workers, by their session. */
   readonly #workers = new Map<string, Map<string, string>>();
   readonly #guarded = new Set<string>();
-  #loss: Command = ['Network.emulateNetworkConditionsByRule', LOSS];
 
   /** @param isGuarded False for pages that are not of the lease. */
   constructor(
@@ -123,19 +108,6 @@ export class PageGuard {
   /** Begins with all pages that are open, and those to come. */
   async begin(): Promise<void> {
     await this.#attach(undefined, OF_BROWSER);
-  }
-
-  /**
-   * Finds, in the session of a page, how the browser loses packets. A script that calls itself until the stack is full, and opens a frame
-   * there, has its WebRTC: no script can run when the frame begins.
-   *
-   * @throws If it can't.
-   */
-  async prove(session: string): Promise<void> {
-    const lose = ([method, params]: Command) => this.#cdp().send(method, params, session);
-    await lose(this.#loss).catch(() =>
-      lose((this.#loss = ['Network.emulateNetworkConditions', LOSS_OF_OLDER])),
-    );
   }
 
   /** Whether a page of the lease is prepared, or is being prepared. */
@@ -213,7 +185,10 @@ export class PageGuard {
     const sendOnly = (method: string, params?: object) => void send(method, params).catch(() => {});
     let removed: Promise<unknown> = Promise.resolve();
     if (/^(page|iframe)$/.test(type)) {
-      sendOnly(...this.#loss);
+      // A page can fill its stack before it adds a frame, or opens a pop-up: then no script has room there. The browser itself puts
+      // these functions, which do nothing, in place of the constructors.
+      sendOnly('Runtime.enable');
+      for (const name of WEBRTC) sendOnly('Runtime.addBinding', { name });
       // Without it, the script would run only now.
       sendOnly('Page.enable');
       const script = { source: NO_WEBRTC, runImmediately: true };
@@ -222,9 +197,10 @@ export class PageGuard {
     }
     // The page logs what its workers do.
     if (type !== 'worker') sendOnly('Log.enable');
-    if (type.endsWith('worker')) this.#workers.set(sessionId, new Map());
-    // For the requests of workers. Without it, a page loses no packets.
-    sendOnly('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
+    if (type.endsWith('worker')) {
+      this.#workers.set(sessionId, new Map());
+      sendOnly('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
+    }
     // The browser itself handles this command, after it has passed the others on: later ones of other clients come after them.
     await this.#attach(sessionId, BELOW);
     this.#preparedOf(targetId).done(sessionId);
