@@ -325,6 +325,7 @@ const cookie = v.looseObject({
 
 /** The results of commands that this library reads. */
 export const RESULTS = {
+  'Network.fetchSchemefulSite': v.object({ schemefulSite: text }),
   'Target.getTargets': v.object({ targetInfos: v.array(targetInfo) }),
   'Target.createTarget': v.object({ targetId: text }),
   'Target.attachToTarget': v.object({ sessionId: text }),

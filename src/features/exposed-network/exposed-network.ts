@@ -495,15 +495,18 @@ export class ExposedNetwork implements ConnectExtension {
     const isAllowed = valueOf('access-control-allow-origin', headers) !== undefined;
     if (request.headers['Origin'] !== undefined && isAllowed) return false;
     if (!/^same-(origin|site)$/.test(policy)) return false;
-    const origin = await this.#targets.originOf(frameId);
-    if (origin === undefined) return false;
+    const [origin, target] = await Promise.all([
+      this.#targets.originOf(frameId),
+      this.#targets.containing(frameId),
+    ]);
+    if (origin === undefined || target === undefined) return false;
     // Of a document without an origin: it is of no site.
     if (!URL.canParse(origin)) return true;
     const [page, server] = [new URL(origin), new URL(request.url)];
     if (page.origin === server.origin) return false;
-    const isSameSite =
-      areOfOneSite(page, server) && (page.protocol === 'https:' || server.protocol === 'http:');
-    return policy === 'same-origin' || !isSameSite;
+    const isLessSecure = page.protocol !== 'https:' && server.protocol === 'https:';
+    if (policy === 'same-origin' || isLessSecure) return true;
+    return !(await areOfOneSite([page, server], this.#cdp!, target.sessionId));
   }
 
   /** Resolves to undefined if a part can't be read. */

@@ -245,10 +245,10 @@ export class ExposedWebSockets {
       .cdp()
       .send('Storage.getCookies', { ...(browserContextId !== undefined && { browserContextId }) })
       .catch(() => ({ cookies: [] }));
-    const ancestors = await this.#ancestorsOf(target, place);
+    const isSameSite = await this.#isSameSite(site, target, await this.#ancestorsOf(target, place));
     const sent = cookies.filter((cookie) => {
       if (!isFor(cookie, site) || cookie.partitionKey !== undefined) return false;
-      return cookie.sameSite === 'None' || isSameSite(site, ancestors);
+      return cookie.sameSite === 'None' || isSameSite;
     });
     // As browsers order them.
     sent.sort((one, other) => other.path.length - one.path.length);
@@ -266,6 +266,15 @@ export class ExposedWebSockets {
     if (page.type !== 'page') return page.type === 'iframe' ? [] : [origin];
     const frames = await this.#plan.targets().frames(page, target === page ? (frameId ?? '') : page.targetId);
     return frames.length === 0 ? [] : [origin, ...frames.map(({ securityOrigin = '' }) => securityOrigin)];
+  }
+
+  async #isSameSite(site: URL, target: AttachedTarget, ancestors: readonly string[]): Promise<boolean> {
+    for (const origin of ancestors) {
+      const page = URL.canParse(origin) ? new URL(origin) : undefined;
+      if (page?.protocol !== site.protocol) return false;
+      if (!(await areOfOneSite([page, site], this.#plan.cdp(), pageOf(target).sessionId))) return false;
+    }
+    return ancestors.length > 0;
   }
 }
 
@@ -295,15 +304,4 @@ function isFor({ domain, path, secure }: Cookie, { hostname, pathname, protocol 
   const isPath = pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
   const isTrustworthy = protocol === 'https:' || /^(.*\.)?localhost$|^127\.|^\[::1\]$/.test(hostname);
   return isDomain && isPath && (!secure || isTrustworthy);
-}
-
-function isSameSite(site: URL, ancestors: readonly string[]): boolean {
-  return (
-    ancestors.length > 0 &&
-    ancestors.every((origin) => {
-      if (!URL.canParse(origin)) return false;
-      const page = new URL(origin);
-      return page.protocol === site.protocol && areOfOneSite(page, site);
-    })
-  );
 }

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -10,7 +11,7 @@ import { join } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocketServer } from 'ws';
 import * as playwright from '../../../src/playwright.js';
 import * as puppeteer from '../../../src/puppeteer.js';
@@ -135,6 +136,9 @@ const SOCKET = (to: number) =>
     };
     socket.onclose = ({ code }) => resolve([code]);
   });
+
+const FIRST_MESSAGE = (host: string) =>
+  new Promise((resolve) => (new WebSocket(`ws://${host}/`).onmessage = ({ data }) => resolve(data)));
 
 describe.each(DRIVERS)('$name', (driver) => {
   const { run, openPage } = driver;
@@ -341,6 +345,30 @@ describe('with Playwright', () => {
       [`${other.url} undefined`, 'text', '1,2,255'],
       [`${app} lax=1; strict=1`, 'text', '1,2,255'],
     ]);
+  });
+
+  it('takes two names below one public suffix for two sites, as the browser does', async () => {
+    const { lookup } = dns;
+    // The names of this machine are below no public suffix of two labels.
+    const found = vi.spyOn(dns, 'lookup');
+    found.mockImplementation(((_name: string, ...rest: [object, () => void]) =>
+      lookup('localhost', ...rest)) as never);
+    onTestFinished(() => found.mockRestore());
+    const { value } = await playwright.withPooledBrowser(
+      used.pool,
+      async ({ page }) => {
+        await page.goto(`http://shop.co.uk:${port}/`);
+        await page.evaluate('document.cookie = "lax=1; Domain=shop.co.uk"');
+        const seen: unknown[] = [];
+        for (const host of ['bank.co.uk', 'www.shop.co.uk']) {
+          await page.goto(`http://${host}:${port}/`);
+          seen.push(await page.evaluate(FIRST_MESSAGE, `shop.co.uk:${port}`));
+        }
+        return seen;
+      },
+      { exposeNetwork: '*.co.uk' },
+    );
+    expect(value).toEqual([`http://bank.co.uk:${port} undefined`, `http://www.shop.co.uk:${port} lax=1`]);
   });
 
   it.skipIf(!hasOpenSsl)('accepts a self-signed certificate only with ignoreHTTPSErrors', async () => {
