@@ -1,10 +1,11 @@
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
-import { expect, it } from 'vitest';
-import { runOf, serveProxy, type RunEvent } from '../../../src/index.js';
+import { expect, it, vi } from 'vitest';
+import { BrowserPool, runOf, serveProxy, type RunEvent } from '../../../src/index.js';
 import * as playwright from '../../../src/playwright.js';
 import * as puppeteer from '../../../src/puppeteer.js';
+import { CdpRelay, type Change } from '../../support/cdp-relay.js';
 import { OTHER_HOSTS, useJudges } from '../../support/host-judges.js';
-import { useLocalPool } from '../../support/local.js';
+import { look, useLocalPool } from '../../support/local.js';
 
 const used = useLocalPool({ args: [OTHER_HOSTS] });
 const { site, allowedHosts, kinds, loadAll, reached } = useJudges();
@@ -131,6 +132,42 @@ it('reports each host that was refused, and explains the error of a navigation',
   });
   expect(value).toEqual(['function', 1]);
 });
+
+/** What a service can leave out of a command that it passes on, or does not know. */
+const LEFT_OUT: [what: string, change: Change, why: string][] = [
+  [
+    'the proxy of a context',
+    (text) => [text.replace(/"proxyServer":"[^"]*"/, '"proxyServer":"direct://"')],
+    'a request to an unknown host ended with',
+  ],
+  [
+    'scripts of new documents, and bindings',
+    (text) => [text.replace('delete globalThis', 'globalThis').replaceAll('RTCPeerConnection"', 'Other"')],
+    'its pages have WebRTC',
+  ],
+  [
+    'contexts',
+    (text) => [text.replace('Target.createBrowserContext', 'Target.createNothing')],
+    "'Target.createNothing' wasn't found",
+  ],
+];
+
+it.each(LEFT_OUT)(
+  'refuses a service that leaves out %s, before the callback',
+  async (_what, toBrowser, why) => {
+    await look(used.pool, async ({ cdp_ws_url }) => {
+      await using relay = await CdpRelay.start(() => cdp_ws_url);
+      relay.changes = () => ({ toBrowser });
+      const pool = new BrowserPool('any', { service: relay.service() });
+      const callback = vi.fn();
+      await expect(playwright.withPooledBrowser(pool, callback, { allowedHosts: 'a.test' })).rejects.toThrow(
+        `allowedHosts can not be set on this browser: ${why}`,
+      );
+      expect(callback).not.toHaveBeenCalled();
+      await pool.close();
+    });
+  },
+);
 
 // Last: some loads are repeated after the lease.
 it('each kind of load reaches another host without the option', async () => {
