@@ -342,7 +342,6 @@ export const RESULTS = {
       v.object({ name: text, count, buckets: v.array(v.object({ low: v.number(), count })) }),
     ),
   }),
-  'Page.addScriptToEvaluateOnNewDocument': v.object({ identifier: text }),
   'Network.loadNetworkResource': v.object({ resource: v.object({ netErrorName: may(text) }) }),
   'session.new': v.looseObject({}),
   'browser.createUserContext': v.object({ userContext: text }),
@@ -391,9 +390,6 @@ export const COMMANDS = {
   'Storage.setCookies': inBrowserContext,
   'Storage.clearCookies': inBrowserContext,
   'Page.navigate': v.looseObject({ url: text }),
-  'Page.createIsolatedWorld': v.looseObject({ worldName: may(text) }),
-  'Page.addScriptToEvaluateOnNewDocument': v.looseObject({ source: text, worldName: may(text) }),
-  'Page.removeScriptToEvaluateOnNewDocument': v.looseObject({ identifier: text }),
   'Browser.setDownloadBehavior': v.object({
     behavior: text,
     downloadPath: may(text),

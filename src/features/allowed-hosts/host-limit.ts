@@ -11,7 +11,7 @@ import { InvalidOptionError } from '../../shared/errors.js';
 import { patternOf, readHosts } from '../../shared/hosts.js';
 import { excerpt } from '../../shared/redact.js';
 import { bypassListOf } from './bypass-list.js';
-import { NO_WEBRTC, PageGuard, REFUSED } from './page-guard.js';
+import { PageGuard, REFUSED } from './page-guard.js';
 
 /** A proxy at which nothing listens: only root can open this port. */
 const DEAD_PROXY = 'http://127.0.0.1:1';
@@ -28,9 +28,9 @@ const KNOWN_COMMANDS = [
 /** Domains that load, listen or search for devices outside of all contexts. */
 const OUTSIDE = /^(Cast|Extensions|PWA|Tethering)\./;
 
-/** Ways to what was removed from a page: they end the removal, stop a script before it, or search the memory. */
+/** Ways to what was removed from a page: they stop its scripts before the removal, or search the memory. */
 const INTO_PAGES =
-  /^(Debugger\.(?!(enable|disable|getScriptSource|searchInContent|setAsyncCallStackDepth|setBlackboxPatterns|setSkipAllPauses)$)|DOMDebugger\.|EventBreakpoints\.|HeapProfiler\.(addInspectedHeapObject|getObjectByHeapObjectId)$|Runtime\.queryObjects$|Page\.((add|remove)ScriptToEvaluateOnLoad|disable|waitForDebugger)$)/;
+  /^(Debugger\.(?!(enable|disable|getScriptSource|searchInContent|setAsyncCallStackDepth|setBlackboxPatterns|setSkipAllPauses)$)|DOMDebugger\.|EventBreakpoints\.|HeapProfiler\.(addInspectedHeapObject|getObjectByHeapObjectId)$|Runtime\.queryObjects$|Page\.waitForDebugger$)/;
 
 /**
  * What a page of the lease may show. Pages of the browser itself, such as chrome://inspect, connect past the context, and so do files of
@@ -65,8 +65,6 @@ export class HostLimit implements ConnectExtension {
   /** The sessions of clients with the browser, and the sessions of this object. */
   #browserSessions = new Set<string>();
   #ownSessions = new Set<string>();
-  /** The JavaScript worlds of clients without WebRTC, by session and name, with the ids of the scripts that removed it. */
-  #worlds = new Map<string | undefined, Map<string, Promise<string | undefined>>>();
   /** The sessions of clients with pages, frames and workers, by id, with their targets. */
   readonly #sessions = new Map<string, string>();
   /** The URLs of new pages, by those with which they begin. */
@@ -93,7 +91,6 @@ export class HostLimit implements ConnectExtension {
     this.#socket = socket;
     this.#contexts = new Set();
     this.#browserSessions = new Set();
-    this.#worlds = new Map();
     // Where the connection is the lease, the messages of this object pass the rules, too.
     this.#ownSessions = new Set(socket instanceof SessionSocket ? [socket.sessionId] : []);
     const isGuarded = ({ browserContextId = '' }: Target) => this.#contexts.has(browserContextId);
@@ -235,19 +232,6 @@ export class HostLimit implements ConnectExtension {
       'Storage.setCookies': (params, session) => this.#inStorage(params, session),
       'Storage.clearCookies': (params, session) => this.#inStorage(params, session),
       'Page.navigate': ({ url }) => expectPage(url),
-      // Nobody knows which of the scripts of several clients runs first.
-      'Page.addScriptToEvaluateOnNewDocument': ({ source, worldName }, session, cdp) => {
-        if (worldName !== undefined && worldName !== '') this.#prepareWorld(cdp, session, worldName);
-        return this.#isOwn(session) ? undefined : { source: `${NO_WEBRTC}${source}` };
-      },
-      'Page.removeScriptToEvaluateOnNewDocument': async ({ identifier }, session) => {
-        const worlds = this.#worlds.get(session) ?? new Map<string, Promise<string | undefined>>();
-        const ours = await Promise.all(worlds.values());
-        if (ours.includes(identifier)) throw new Error('Script not found');
-        return undefined;
-      },
-      'Page.createIsolatedWorld': ({ worldName }, session, cdp) =>
-        this.#prepareWorld(cdp, session, worldName),
     },
     results: {
       'Target.createBrowserContext': ({ browserContextId }) => void this.#contexts.add(browserContextId),
@@ -327,21 +311,6 @@ export class HostLimit implements ConnectExtension {
     const url = this.#urls.get(targetInfo.url);
     if (url === undefined || !this.#urls.delete(targetInfo.url)) return;
     await this.#cdp.send('Page.navigate', { url }, await this.#guard.started(targetId));
-  }
-
-  /** The browser creates the world of a name and session with the scripts of that world, here and in later documents. */
-  #prepareWorld(cdp: CdpClient, session: string | undefined, given = ''): { worldName: string } {
-    const worldName = given === '' ? globalThis.crypto.randomUUID() : given;
-    const worlds = this.#worlds.get(session) ?? new Map<string, Promise<string | undefined>>();
-    if (this.#isOwn(session) || worlds.has(worldName)) return { worldName };
-    const script = { source: NO_WEBRTC, worldName, runImmediately: true };
-    cdp.send('Page.enable', {}, session).catch(() => {});
-    const added = cdp.send('Page.addScriptToEvaluateOnNewDocument', script, session).then(
-      ({ identifier }) => identifier,
-      () => undefined,
-    );
-    this.#worlds.set(session, worlds.set(worldName, added));
-    return { worldName };
   }
 
   async #attach({ targetId }: { targetId: string }, session: string | undefined): Promise<undefined> {

@@ -9,8 +9,8 @@ const PREPARATION_TIMEOUT = 10_000;
 const FLUSH_TIMEOUT = 500;
 /** The constructors of WebRTC, which sends UDP packets past every proxy. */
 const WEBRTC = ['RTCPeerConnection', 'webkitRTCPeerConnection'];
-/** Takes WebRTC from a JavaScript world. */
-export const NO_WEBRTC = WEBRTC.map((name) => `delete globalThis.${name};`).join(' ');
+/** Takes them from a page. */
+const NO_WEBRTC = WEBRTC.map((name) => `delete globalThis.${name};`).join(' ');
 /** How Chromium reports a request to a host that is not allowed. */
 export const REFUSED = 'net::ERR_PROXY_CONNECTION_FAILED';
 
