@@ -166,6 +166,26 @@ export const EVENTS = {
   'Network.responseReceived': v.looseObject({ requestId: text, response }),
   'Network.loadingFinished': ofRequest,
   'Network.loadingFailed': v.looseObject({ requestId: text, errorText: text }),
+  'Runtime.consoleAPICalled': v.looseObject({
+    type: text,
+    timestamp: v.number(),
+    args: remoteObjects,
+    executionContextId: v.number(),
+    stackTrace: may(stackTrace),
+  }),
+  'Runtime.exceptionThrown': v.looseObject({
+    exceptionDetails: v.looseObject({
+      text,
+      exception: may(
+        v.looseObject({
+          type: text,
+          description: may(text),
+          preview: may(preview),
+        }),
+      ),
+      stackTrace: may(stackTrace),
+    }),
+  }),
   'browsingContext.downloadWillBegin': v.looseObject({}),
 };
 
@@ -189,26 +209,6 @@ const EVENTS_OF_LIBRARIES = {
   'Page.frameStoppedLoading': ofFrame,
   'Page.lifecycleEvent': v.looseObject({ frameId: text, name: text }),
   'Page.javascriptDialogOpening': v.looseObject({ message: text, type: text, defaultPrompt: may(text) }),
-  'Runtime.consoleAPICalled': v.looseObject({
-    type: text,
-    timestamp: v.number(),
-    args: remoteObjects,
-    executionContextId: v.number(),
-    stackTrace: may(stackTrace),
-  }),
-  'Runtime.exceptionThrown': v.looseObject({
-    exceptionDetails: v.looseObject({
-      text,
-      exception: may(
-        v.looseObject({
-          type: text,
-          description: may(text),
-          preview: may(preview),
-        }),
-      ),
-      stackTrace: may(stackTrace),
-    }),
-  }),
   'Target.targetDestroyed': v.looseObject({ targetId: text }),
   'Fetch.authRequired': v.looseObject({
     requestId: text,

@@ -1,4 +1,5 @@
 import type { CdpClient, EventListeners } from '../../connect/cdp-client.js';
+import { freeLoggedObjects } from '../../connect/logged-objects.js';
 import type { EventParams } from '../../connect/message.js';
 import type { PageStarts } from '../../connect/page-starts.js';
 import { raceTimeout } from '../../shared/abort.js';
@@ -69,6 +70,7 @@ export class PageGuard {
   }
 
   readonly listeners: EventListeners = {
+    ...freeLoggedObjects(() => this.#cdp()),
     'Target.attachedToTarget': (params, _data, parent) => {
       const { sessionId, targetInfo } = params;
       if (parent === undefined) return void this.#begin(params).catch(() => {});

@@ -7,6 +7,7 @@ import { backoff, clock, delay } from '../../shared/clock.js';
 import { excerpt } from '../../shared/redact.js';
 import { CdpClient } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
+import { freeLoggedObjects } from '../../connect/logged-objects.js';
 import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
 import { ExposedHosts, type ExposedUrl } from './exposed-hosts.js';
 import { TooLargeError } from './body-reader.js';
@@ -207,6 +208,7 @@ export class ExposedNetwork implements ConnectExtension {
     const { listeners } = this.#targets;
     const cdp: CdpClient = new CdpClient(socket.takeOver(), {
       ...listeners,
+      ...freeLoggedObjects(() => cdp),
       'Fetch.requestPaused': (paused) => void this.#answer(cdp, paused),
       'Runtime.bindingCalled': (call, _data, session) => {
         this.#webSockets.receive(call, session);

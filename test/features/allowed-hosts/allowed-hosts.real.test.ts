@@ -135,6 +135,26 @@ it('reports each host that was refused, and explains the error of a navigation',
   expect(value).toEqual(['function', 1]);
 });
 
+it('what a page logs is garbage, as without the option', async () => {
+  const log = async ({ page }: puppeteer.PuppeteerHandles) => {
+    await page.goto(site.url);
+    const session = await page.createCDPSession();
+    // 40 MB; the console of a page keeps the last 1000 messages.
+    await page.evaluate(
+      'for (let index = 0; index < 10_000; index++) console.log({ large: new Array(1000).fill(index) })',
+    );
+    const megabytes = async () => {
+      await session.send('HeapProfiler.collectGarbage');
+      return (await session.send('Runtime.getHeapUsage')).usedSize / 1_000_000;
+    };
+    await expect.poll(megabytes, { timeout: 10_000 }).toBeLessThan(15);
+  };
+  await puppeteer.withPooledBrowser(used.pool, log, {
+    allowedHosts: allowedHosts(),
+    exposeNetwork: 'localhost:9',
+  });
+});
+
 /** What a service can leave out of a command that it passes on, or does not know. */
 const LEFT_OUT: [what: string, change: Change, why: string][] = [
   [
