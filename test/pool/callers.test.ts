@@ -4,6 +4,7 @@ import { Pacer, type Turn } from '../../src/pool/pacer.js';
 import { raceAbort } from '../../src/shared/abort.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { settle } from '../support/played-browser.js';
+import { PlayedLease } from '../support/played-lease.js';
 
 describe('the order and pauses of callers', () => {
   const RETRY = { factor: 2, minTimeout: 250, maxTimeout: 10_000, randomize: false };
@@ -354,3 +355,18 @@ describe('callers during an outage', () => {
     });
   });
 });
+
+it.each([
+  ['succeeds', 1, 204, 'reused'],
+  ['fails', 0, 403, 'failed'],
+] as const)(
+  'a release that %s ends %i pauses before a full service is asked',
+  async (_how, times, status, released) => {
+    await using played = await PlayedLease.start();
+    played.service.script('release', { status });
+    const noteRelease = vi.spyOn(Pacer.prototype, 'noteRelease');
+    const { run } = await played.run();
+    expect(run!.released).toBe(released);
+    expect(noteRelease).toHaveBeenCalledTimes(times);
+  },
+);

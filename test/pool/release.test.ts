@@ -14,6 +14,7 @@ import {
 } from '../../src/pool/release.js';
 import { ANY_ID, type OwnerCheck, type SearchTicket } from '../../src/pool/tickets.js';
 import { clock } from '../../src/shared/clock.js';
+import { PoolConnectionError } from '../../src/shared/service-errors.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { settle } from '../support/played-browser.js';
 
@@ -297,4 +298,17 @@ describe('the token of a later release', () => {
     expect(delays).toEqual([0, 1000]);
     held.forget();
   });
+});
+
+it('a release that was repeated says how long, also if the network itself is wrong', async () => {
+  const core = coreOf(new BrowserPool('pool', { baseUrl: 'http://127.0.0.1:1', token: 'token' }));
+  const facts = { isPermanent: true };
+  const send = vi.spyOn(core.client, 'send');
+  send.mockRejectedValue(new PoolConnectionError('No proxy.', 'ERR_POOL_UNREACHABLE', facts));
+  const ticket = core.ticketOf('session-1', { pool: 'pool', id: 'mark', keepAlive: true, record: false });
+  const pending = core.releases.hold('session-1', ticket);
+  await expect(pending.release({ reuse: false, timeout: 300 })).rejects.toThrow(
+    'could not be released within 300 ms: No proxy.',
+  );
+  expect(send.mock.calls.length).toBeGreaterThan(1);
 });
