@@ -3,12 +3,10 @@ import { join } from 'node:path';
 import { outsideNpm } from '../package/consumer.js';
 import { run } from './run.js';
 
-/** The programs that install packages, and run JavaScript. npm installs them. */
+/** The programs that install packages, beside those that are runtimes. npm installs them. */
 const TOOLS = {
   pnpm: 'pnpm@12.4.2',
   yarn: '@yarnpkg/cli-dist@4',
-  bun: 'bun@latest',
-  deno: 'deno@latest',
 } as const;
 
 /** Where a package manager puts the packages. */
@@ -24,19 +22,23 @@ export class Tools {
     this.#folder = folder;
   }
 
-  /** Path of a runtime, such as `Node 22`, `Bun` or `Deno`, with its version. */
+  /** Path of a runtime, such as `Node 22`, `Bun` or `Deno 2.9.6`, with its version. */
   async runtime(wanted: string): Promise<{ name: string; version: string; path: string }> {
-    const [name, major = 'latest'] = wanted.split(' ') as [string, string?];
-    const path = await this.#pathOf(name, major);
+    const [name, release = 'latest'] = wanted.split(' ') as [string, string?];
+    const path = await this.#pathOf(name, release);
     const { output } = await run([path, '--version']);
     return { name, version: /\d+\.\d+\.\d+/.exec(output)![0], path };
   }
 
-  async #pathOf(name: string, major: string): Promise<string> {
-    if (name === 'Bun') return join(await this.#home('bun', TOOLS.bun), 'bun/bin/bun.exe');
-    if (name === 'Deno') return this.#deno();
-    if (major === 'current') return process.execPath;
-    return join(await this.#home(`node-${major}`, `node@${major}`), '.bin/node');
+  async #pathOf(name: string, release: string): Promise<string> {
+    if (release === 'current') return process.execPath;
+    const program = name.toLowerCase();
+    const home = await this.#home(`${program}-${release}`, `${program}@${release}`);
+    if (name === 'Bun') return join(home, 'bun/bin/bun.exe');
+    if (name === 'Node') return join(home, '.bin/node');
+    // The package has a launcher, which asks for its program.
+    const { output } = await run([join(home, '.bin/deno'), 'eval', 'console.log(Deno.execPath())']);
+    return output.trim();
   }
 
   /** Installs packages in an empty project, as a user of this package manager does. */
@@ -91,13 +93,6 @@ export class Tools {
       command: [node, yarn, 'add', ...named],
       settings: { '.yarnrc.yml': lines.join(''), 'yarn.lock': '' },
     };
-  }
-
-  /** The package has a launcher, which asks for its program. */
-  async #deno(): Promise<string> {
-    const launcher = join(await this.#home('deno', TOOLS.deno), '.bin/deno');
-    const { output } = await run([launcher, 'eval', 'console.log(Deno.execPath())']);
-    return output.trim();
   }
 
   async #home(name: string, wanted: string): Promise<string> {

@@ -4,6 +4,7 @@
  * Each value of a factor meets each value of every other factor in one combination. Firefox has combinations of its own.
  *
  * `npm run matrix -- small` runs two combinations on this Node, with Bun and Deno, one of them also in Firefox, and writes nothing.
+ * Its versions are those of the last results: a release of today decides about no change.
  * `npm run matrix -- 1,4-7` and `npm run matrix -- firefox` run a part. `results.jsonl` has the last result of each combination.
  */
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -36,6 +37,14 @@ const LIBRARIES = [
   'ioredis',
 ] as const;
 type Library = (typeof LIBRARIES)[number];
+/** The last result of each combination. */
+const known = new Map(
+  (await readFile(RESULTS, 'utf8'))
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Result)
+    .map((one) => [keyOf(one.wanted), one]),
+);
 type Factor = 'installer' | 'runtime' | Library;
 
 const FACTORS: Record<Factor, readonly string[]> = {
@@ -56,7 +65,7 @@ const FIREFOX: readonly Wanted[] = ['Node 20.19', 'Node latest', 'Bun', 'Deno'].
 const SMALL: readonly Wanted[] = (['oldest', 'newest'] as const).map((level) => ({
   browser: 'chromium',
   installer: 'npm',
-  runtime: level === 'oldest' ? 'Deno' : 'Bun',
+  runtime: lastRuntime(level === 'oldest' ? 'Deno' : 'Bun'),
   ...(Object.fromEntries(LIBRARIES.map((name) => [name, level])) as Record<Library, Level>),
 }));
 
@@ -70,9 +79,6 @@ const [part = 'all'] = process.argv.slice(2);
 const folder = await mkdtemp(join(tmpdir(), 'matrix-'));
 const tarball = await pack(folder);
 const tools = new Tools(folder);
-const versions = Object.fromEntries(
-  await Promise.all(LIBRARIES.map(async (name) => [name, await releasesOf(name)] as const)),
-);
 const ofChromium = pairwise(FACTORS, isPossible).map((one): Wanted => ({ browser: 'chromium', ...one }));
 const all = [...ofChromium, ...FIREFOX];
 const browsers = {
@@ -81,6 +87,10 @@ const browsers = {
 };
 const hasFirefox = browsers.firefox !== 'none';
 const isSmall = part === 'small';
+const releases = isSmall ? testedReleasesOf : releasesOf;
+const versions = Object.fromEntries(
+  await Promise.all(LIBRARIES.map(async (name) => [name, await releases(name)] as const)),
+);
 const redis = hasRedis ? await TestRedis.start() : undefined;
 const results = isSmall ? await Promise.all(SMALL.map(runCombination)) : await runPart();
 await rm(folder, { recursive: true, force: true });
@@ -106,11 +116,6 @@ async function runPart(): Promise<Finished[]> {
 
 /** Replaces the result of a combination, and writes the page of all. */
 async function keep({ faults: _shown, ...result }: Finished): Promise<void> {
-  const text = await readFile(RESULTS, 'utf8');
-  const lines = text.split('\n').filter((line) => line !== '');
-  const known = new Map(
-    lines.map((line) => JSON.parse(line) as Result).map((one) => [keyOf(one.wanted), one]),
-  );
   known.set(keyOf(result.wanted), result);
   const rows = all.map((wanted) => ({ wanted, result: known.get(keyOf(wanted)) }));
   const kept = rows.flatMap((row) => row.result ?? []);
@@ -274,6 +279,21 @@ async function versionOf(browser: Wanted['browser']): Promise<string> {
   if (path === undefined) return 'none';
   const { output } = await run([path, '--version']);
   return /(?:Chromium|Google Chrome|Firefox) [\d.]+/.exec(output)?.[0] ?? 'unknown';
+}
+
+/** The oldest and the newest version of the last results. */
+function testedReleasesOf(name: Library): string[] {
+  const tested = [...known.values()]
+    .flatMap(({ libraries }) => libraries[name] ?? [])
+    .map((version) => version.split('.').map(Number))
+    .toSorted(compare);
+  const [oldest, newest] = [tested[0]!, tested.at(-1)!].map((version) => version.join('.'));
+  return [oldest!, newest!, newest!];
+}
+
+/** A runtime with the version of the last results. */
+function lastRuntime(name: string): string {
+  return [...known.values()].find(({ runtime }) => runtime.startsWith(name))!.runtime;
 }
 
 /** The oldest supported version, the last one of the release line before the newest, and the newest. */
