@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { outsideNpm } from '../package/consumer.js';
+import { NPM_INSTALL, outsideNpm } from '../package/consumer.js';
 import { run } from './run.js';
 
 /** The programs that install packages, beside those that are runtimes. npm installs them. */
@@ -59,8 +59,7 @@ export class Tools {
     packages: readonly string[],
   ): Promise<{ command: string[]; settings?: Record<string, string> }> {
     if (installer === 'npm') {
-      const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-      return { command: ['npm', 'install', ...quiet, ...packages] };
+      return { command: ['npm', ...NPM_INSTALL, '--ignore-scripts', ...packages] };
     }
     // They need a newer Node than the oldest that this package supports.
     const { path: node } = await this.runtime('Node 24');
@@ -100,7 +99,7 @@ export class Tools {
     const install = async () => {
       await mkdir(home, { recursive: true });
       // The packages of the runtimes copy their program in a script.
-      const command = ['npm', 'install', '--no-audit', '--no-fund', '--prefix', home, wanted];
+      const command = ['npm', ...NPM_INSTALL, '--prefix', home, wanted];
       const { code, output } = await run(command, { env: outsideNpm(), timeout: 300_000 });
       if (code !== 0) throw new Error(`${wanted} could not be installed:\n${output}`);
       return join(home, 'node_modules');

@@ -7,6 +7,9 @@ import { promisify } from 'node:util';
 const execute = promisify(execFile);
 const require = createRequire(import.meta.url);
 
+/** The words of npm that install packages. The lists of an old cache may lack a release of today. */
+export const NPM_INSTALL = ['install', '--no-audit', '--no-fund', '--prefer-online', '--loglevel=error'];
+
 /** Packs dist without a build: `npm test` has just built it, and other tests use it. */
 export async function pack(folder: string): Promise<string> {
   const parameters = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
@@ -27,8 +30,8 @@ export class Consumer {
     await mkdir(folder);
     await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
     const wanted = await Promise.all(libraries.map(withVersion));
-    const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-    await execute('npm', ['install', ...quiet, tarball, ...wanted], { cwd: folder, env: outsideNpm() });
+    const words = [...NPM_INSTALL, '--ignore-scripts', tarball, ...wanted];
+    await execute('npm', words, { cwd: folder, env: outsideNpm() });
     return new Consumer(folder);
   }
 
