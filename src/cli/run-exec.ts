@@ -10,6 +10,7 @@ import { headersTo, trustedUrl } from '../connect/trusted-url.js';
 import { verifyGrant } from '../connect/verify-connection.js';
 import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
 import { optionOfEnvironment } from '../features/options.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
 import { coreOf } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
 import { environment } from '../shared/environment.js';
@@ -33,30 +34,7 @@ export interface ExecOptions extends LeaseCommandOptions {
 }
 
 /** Runs a command with leased browsers, and returns its exit code. */
-export function runExec(
-  pool: string,
-  command: readonly string[],
-  options: ExecOptions,
-  interruption: Interruption,
-): Promise<number> {
-  const run = wayOf(options);
-  // A browser that its proxy cleans need not be destroyed.
-  const isCleaned = run !== exec && !options.isReleaseGiven;
-  return run(pool, command, isCleaned ? { ...options, release: 'auto' } : options, interruption);
-}
-
-function wayOf(options: ExecOptions): typeof exec {
-  if (options.playwright) return execSuite;
-  // With a limit, the address of the service would lead past it.
-  return options.lazy || isLimited(options) ? execLazily : exec;
-}
-
-function isLimited({ allowHosts = environment.allowedHosts() }: ExecOptions): boolean {
-  return allowHosts !== undefined;
-}
-
-/** Runs a command with a leased browser, and returns the exit code of the command. */
-async function exec(
+export async function runExec(
   poolName: string,
   command: readonly string[],
   options: ExecOptions,
@@ -64,31 +42,60 @@ async function exec(
 ): Promise<number> {
   const { signal } = interruption;
   await using pool = await openPool(poolName, options);
-  const { exposeNetwork = optionOfEnvironment('exposeNetwork'), localEndpoint } = options;
-  const lease = await leaseFromCommand(pool, { ...options, signal });
+  const run: Run = async (addresses) => {
+    signal.throwIfAborted();
+    return runCommand(command, addresses, options.passEnv, interruption);
+  };
+  // With a limit, the address of the service would lead past it.
+  const isProxied = options.playwright || options.lazy || isLimited(options);
+  return isProxied ? await withProxy(pool, options, run) : await withLease(pool, { ...options, signal }, run);
+}
+
+function isLimited({ allowHosts = environment.allowedHosts() }: ExecOptions): boolean {
+  return allowHosts !== undefined;
+}
+
+/** What the command gets. */
+interface Addresses {
+  readonly session?: string;
+  readonly cdp?: string | undefined;
+  readonly bidi?: string | undefined;
+  readonly liveView?: string | undefined;
+  /** On this machine, over CDP. */
+  readonly local?: string | undefined;
+  /** On this machine, over Playwright's own protocol. */
+  readonly playwright?: string | undefined;
+}
+
+/** Runs the command. */
+type Run = (addresses: Addresses) => Promise<number>;
+
+/** Leases a browser, and gives the command the addresses of the service. */
+async function withLease(
+  pool: BrowserPool,
+  options: ExecOptions & { signal: AbortSignal },
+  run: Run,
+): Promise<number> {
+  const { exposeNetwork = optionOfEnvironment('exposeNetwork'), localEndpoint, signal } = options;
+  const lease = await leaseFromCommand(pool, options);
   let exposed: ExposedNetwork | undefined;
   try {
     const { grant } = lease;
     const { trust } = coreOf(pool).client;
     const exposing = exposeNetwork === undefined ? undefined : '--expose-network';
-    verifyGrant(poolName, grant, {
+    verifyGrant(pool.idOrName, grant, {
       protocol: 'cdp',
       needsCdp: localEndpoint ? '--local-endpoint' : exposing,
     });
-    const variables = await variablesOf(grant, trust);
+    const addresses = await addressesOf(grant, trust);
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
     // The command can't send them.
     const needsHeaders =
       grant.cdpUrl !== undefined && hasEntries(headersTo(new URL(grant.cdpUrl), grant, trust));
     const isLocal = localEndpoint || needsHeaders;
     await using endpoint = isLocal ? await openLocalEndpoint(grant, trust, exposed?.rules) : undefined;
-    signal.throwIfAborted();
-    const all = {
-      ...variables,
-      ...(needsHeaders && { BROWSER_POOL_CDP_WS_URL: endpoint?.url }),
-      BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint?.url,
-    };
-    return await runCommand(command, all, options, interruption);
+    const local = endpoint?.url;
+    return await run({ ...addresses, local, ...(needsHeaders && { cdp: local }) });
   } finally {
     await exposed?.stop();
     describeReplays(await lease.end()).forEach(note);
@@ -99,94 +106,51 @@ function hasEntries(record: object): boolean {
   return Object.keys(record).length > 0;
 }
 
-/** Runs a command with addresses of this machine, which lease a browser when the command connects. */
-async function execLazily(
-  poolName: string,
-  command: readonly string[],
-  options: ExecOptions,
-  interruption: Interruption,
-): Promise<number> {
-  const { idleTimeout, exposeNetwork, allowHosts: allowedHosts } = options;
-  await using pool = await openPool(poolName, options);
-  await using proxy = await serveProxy(pool, {
-    ...leaseSettings(options),
-    idleTimeout,
-    exposeNetwork,
-    allowedHosts,
-    share: true,
-    onEvent: createLeaseLog(options.acquireTimeout),
-    onClient: (event) => {
-      if (event.type === 'released') describeReplays(event.summary).forEach(note);
-      if (event.type === 'refused')
-        note(`A connection was refused with status ${event.status}: ${event.reason}`);
-    },
-  });
-  const cdp = proxy.url.replace('http', 'ws');
-  const variables = {
-    ...NO_BROWSER,
-    BROWSER_POOL_CDP_WS_URL: cdp,
-    BROWSER_POOL_WEBDRIVER_WS_URL: isLimited(options) ? undefined : `${cdp}/session`,
-    BROWSER_POOL_LOCAL_CDP_WS_URL: cdp,
-  };
-  interruption.signal.throwIfAborted();
-  return await runCommand(command, variables, options, interruption);
-}
-
-/** Runs a command whose Playwright clients lease a browser each, when they connect. */
-async function execSuite(
-  poolName: string,
-  command: readonly string[],
-  options: ExecOptions,
-  interruption: Interruption,
-): Promise<number> {
-  const { exposeNetwork, allowHosts: allowedHosts } = options;
-  const fault = new PlaywrightEndpoint().fault(true);
+/**
+ * Gives the command an address of this machine, at which browsers are leased when it connects: one for all its connections, or
+ * one for each worker of a suite.
+ */
+async function withProxy(pool: BrowserPool, options: ExecOptions, run: Run): Promise<number> {
+  const { playwright: isSuite, idleTimeout, exposeNetwork, allowHosts: allowedHosts } = options;
+  const fault = isSuite && new PlaywrightEndpoint().fault(true);
   if (fault) throw new CliError(fault.reason);
-  await using pool = await openPool(poolName, options);
-  const replays: string[] = [];
-  const proxy = await serveProxy(pool, {
-    ...leaseSettings(options),
-    exposeNetwork,
-    allowedHosts,
-    onEvent: createLeaseLog(options.acquireTimeout),
-    onClient: (event) => {
-      if (event.type === 'released') replays.push(...describeReplays(event.summary));
-    },
-  });
+  // Between the lines of the tests, nobody would see them.
+  const links: string[] = [];
   try {
-    interruption.signal.throwIfAborted();
-    const { playwrightUrl } = proxy;
-    const variables = { ...NO_BROWSER, PW_TEST_CONNECT_WS_ENDPOINT: playwrightUrl };
-    return await runCommand(command, variables, { ...options, endpoint: playwrightUrl }, interruption);
+    await using proxy = await serveProxy(pool, {
+      ...leaseSettings(options),
+      // A browser that is cleaned need not be destroyed.
+      ...(!options.isReleaseGiven && { release: 'auto' }),
+      exposeNetwork,
+      allowedHosts,
+      idleTimeout,
+      share: !isSuite,
+      onEvent: createLeaseLog(options.acquireTimeout),
+      onClient: (event) => {
+        if (event.type === 'released')
+          describeReplays(event.summary).forEach((link) => (isSuite ? links.push(link) : note(link)));
+        // A client of Playwright shows the reason.
+        if (event.type === 'refused' && !isSuite)
+          note(`A connection was refused with status ${event.status}: ${event.reason}`);
+      },
+    });
+    if (isSuite) return await run({ playwright: proxy.playwrightUrl });
+    const cdp = proxy.url.replace('http', 'ws');
+    return await run({ cdp, bidi: isLimited(options) ? undefined : `${cdp}/session`, local: cdp });
   } finally {
-    await proxy.close();
-    // Between the lines of the tests, nobody would see them.
-    replays.forEach(note);
+    links.forEach(note);
   }
 }
 
-/** The variables of an outer exec, which are not those of this one. */
-const NO_BROWSER = {
-  BROWSER_POOL_SESSION_ID: undefined,
-  BROWSER_POOL_CDP_WS_URL: undefined,
-  BROWSER_POOL_WEBDRIVER_WS_URL: undefined,
-  BROWSER_POOL_LIVE_VIEW_URL: undefined,
-  BROWSER_POOL_LOCAL_CDP_WS_URL: undefined,
-};
-
-/**
- * Returns the variables for the command. Those that this browser lacks are unset: an outer exec may have set them.
- *
- * @throws when a URL would send its secret over a network without encryption.
- */
-async function variablesOf(grant: Grant, trust: Trust): Promise<NodeJS.ProcessEnv> {
+/** @throws when a URL would send its secret over a network without encryption. */
+async function addressesOf(grant: Grant, trust: Trust): Promise<Addresses> {
   const urlFor = async (protocol: Protocol, given: string | undefined) =>
     given === undefined ? undefined : (await trustedUrl(grant, protocol, trust)).href;
   return {
-    BROWSER_POOL_SESSION_ID: grant.id,
-    BROWSER_POOL_CDP_WS_URL: await urlFor('cdp', grant.cdpUrl),
-    BROWSER_POOL_WEBDRIVER_WS_URL: await urlFor('bidi', grant.bidiUrl),
-    BROWSER_POOL_LIVE_VIEW_URL: webPage(grant.liveViewUrl),
+    session: grant.id,
+    cdp: await urlFor('cdp', grant.cdpUrl),
+    bidi: await urlFor('bidi', grant.bidiUrl),
+    liveView: webPage(grant.liveViewUrl),
   };
 }
 
@@ -196,24 +160,27 @@ function webPage(address = ''): string | undefined {
   return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
 }
 
-/**
- * Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return.
- *
- * @param options `endpoint`: what replaces {endpoint} in its arguments.
- */
+/** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */
 async function runCommand(
   words: readonly string[],
-  variables: NodeJS.ProcessEnv,
-  {
-    passEnv,
-    endpoint = variables['BROWSER_POOL_LOCAL_CDP_WS_URL'],
-  }: ExecOptions & { endpoint?: string | undefined },
+  { session, cdp, bidi, liveView, local, playwright }: Addresses,
+  passEnv: readonly string[] | undefined,
   interruption: Interruption,
 ): Promise<number> {
+  const endpoint = playwright ?? local;
   const [command, ...args] = words.map((word) => (endpoint ? word.replaceAll('{endpoint}', endpoint) : word));
   const child = spawn(command!, args, {
     stdio: 'inherit',
-    env: { ...environment.forProgram(passEnv), ...variables },
+    // What this browser lacks is unset: an outer exec may have set it.
+    env: {
+      ...environment.forProgram(passEnv),
+      BROWSER_POOL_SESSION_ID: session,
+      BROWSER_POOL_CDP_WS_URL: cdp,
+      BROWSER_POOL_WEBDRIVER_WS_URL: bidi,
+      BROWSER_POOL_LIVE_VIEW_URL: liveView,
+      BROWSER_POOL_LOCAL_CDP_WS_URL: local,
+      ...(playwright !== undefined && { PW_TEST_CONNECT_WS_ENDPOINT: playwright }),
+    },
   });
   let signals = 0;
   const passOn = (signal: NodeJS.Signals) => {
