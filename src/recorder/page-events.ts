@@ -1,6 +1,6 @@
 import type { CdpEvent, CdpSession } from '../net/cdp-connection.js';
 import { isRecord, jsonOf } from '../shared/json.js';
-import type { Timeline } from './timeline.js';
+import type { Timeline, TimelineEntry } from './timeline.js';
 
 /** Requests, and documents, that are kept until they end or appear. Above that, the oldest are dropped. */
 const MAX_KEPT = 500;
@@ -10,6 +10,8 @@ type Handler = (params: never, session: string) => void;
 /** Adds the CDP events of pages to a timeline. */
 export class PageEvents {
   readonly #timeline: Timeline;
+  /** When the event arrived that is being handled. */
+  #at = 0;
   readonly #startedAt = Date.now();
   /** URLs by CDP session. */
   readonly #pages = new Map<string, string>();
@@ -36,25 +38,31 @@ export class PageEvents {
     page.send('Page.addScriptToEvaluateOnNewDocument', script);
   }
 
-  add({ method, params, sessionId = '' }: CdpEvent): void {
+  /** @param at When the event arrived (`clock.now()`). */
+  add({ method, params, sessionId = '' }: CdpEvent, at: number): void {
     // After `enable`, Chromium repeats the events of the past.
     if (Number(params['timestamp']) < this.#startedAt && REPEATED.has(method)) return;
+    this.#at = at;
     this.#handlers[method]?.(params as never, sessionId);
+  }
+
+  #add(kind: TimelineEntry['kind'], text: string, status?: string): void {
+    this.#timeline.add(kind, text, status, this.#at);
   }
 
   /** Adds a request whose response has an error status, or that has no response. */
   #addIfFailed(url: string, status: string | undefined): void {
-    if (status !== undefined && !/^[123]/.test(status)) this.#timeline.add('request-failed', url, status);
+    if (status !== undefined && !/^[123]/.test(status)) this.#add('request-failed', url, status);
   }
 
   readonly #handlers: Readonly<Record<string, Handler | undefined>> = {
     'Target.attachedToTarget': (params: { sessionId: string; targetInfo: { url: string } }) => {
       const { url } = params.targetInfo;
       this.#pages.set(params.sessionId, url);
-      this.#timeline.add('page-opened', withoutSecrets(url));
+      this.#add('page-opened', withoutSecrets(url));
     },
     'Target.detachedFromTarget': ({ sessionId }: { sessionId: string }) => {
-      this.#timeline.add('page-closed', withoutSecrets(this.#pages.get(sessionId) ?? ''));
+      this.#add('page-closed', withoutSecrets(this.#pages.get(sessionId) ?? ''));
       this.#pages.delete(sessionId);
     },
     'Page.frameNavigated': ({ frame }: { frame: Frame }, session) => {
@@ -64,7 +72,7 @@ export class PageEvents {
       const url = withoutSecrets(frame.unreachableUrl ?? frame.url);
       if (frame.parentId !== undefined) return this.#addIfFailed(url, status);
       this.#pages.set(session, frame.url);
-      this.#timeline.add('navigation', url, status);
+      this.#add('navigation', url, status);
     },
     'Network.requestWillBeSent': (params: { requestId: string; request: { url: string } }) => {
       keep(this.#requests, params.requestId, params.request.url);
@@ -86,27 +94,27 @@ export class PageEvents {
       if (canceled === true) return;
       // The request of a document has the id of its loader.
       if (type === 'Document') keep(this.#documents, requestId, errorText);
-      else this.#timeline.add('request-failed', withoutSecrets(url), errorText);
+      else this.#add('request-failed', withoutSecrets(url), errorText);
     },
     'Runtime.consoleAPICalled': (params: { type: string; args: RemoteObject[] }) => {
       const text = params.args.map(({ value, description }) => String(value ?? description ?? ''));
-      this.#timeline.add('console', `${params.type}: ${text.join(' ')}`);
+      this.#add('console', `${params.type}: ${text.join(' ')}`);
     },
     'Log.entryAdded': ({ entry }: { entry: LogEntry }) => {
       // The timeline has an entry of its own for each failed request.
       if (entry.source === 'network' && this.#timeline.includes('network')) return;
-      this.#timeline.add('console', `${entry.level}: ${entry.text} ${withoutSecrets(entry.url ?? '')}`);
+      this.#add('console', `${entry.level}: ${entry.text} ${withoutSecrets(entry.url ?? '')}`);
     },
     'Runtime.exceptionThrown': (params: { exceptionDetails: { text: string; exception?: RemoteObject } }) => {
       const { text, exception } = params.exceptionDetails;
-      this.#timeline.add('page-error', exception?.description ?? text);
+      this.#add('page-error', exception?.description ?? text);
     },
-    'Inspector.targetCrashed': () => this.#timeline.add('page-error', 'The page crashed.'),
+    'Inspector.targetCrashed': () => this.#add('page-error', 'The page crashed.'),
     'Runtime.bindingCalled': ({ payload }: { payload: unknown }) => {
       const interaction = typeof payload === 'string' ? jsonOf(payload) : undefined;
       if (!isRecord(interaction) || typeof interaction['text'] !== 'string') return;
       const { kind, text } = interaction;
-      if (kind === 'click' || kind === 'key') this.#timeline.add(kind, text);
+      if (kind === 'click' || kind === 'key') this.#add(kind, text);
     },
   };
 }

@@ -13,13 +13,17 @@ export interface PicturedBrowser {
 interface Watcher {
   /** Fewest milliseconds between two pictures that nobody asked for. */
   readonly interval: number;
-  /** @param age Milliseconds since the page had this picture: since the input or navigation that changed it, if there was one. */
-  readonly onPicture: (jpeg: Buffer, age: number) => void;
+  /** @param since When the page had this picture (`clock.now()`): the input or navigation that changed it, if there was one. */
+  readonly onPicture: (jpeg: Buffer, since: number) => void;
 }
 
 export interface Watch {
-  /** Takes a picture soon, because something happened that people look for. */
-  hint(event: 'input' | 'navigation'): void;
+  /**
+   * Takes a picture soon, because something happened that people look for.
+   *
+   * @param at When it happened. Default: now.
+   */
+  hint(event: 'input' | 'navigation', at?: number): void;
   /** Takes a picture now. A page that is busy, hidden or shows a dialog may answer late or never. */
   take(): Promise<Buffer>;
   stop(): void;
@@ -48,7 +52,7 @@ export class BrowserPictures {
     if (known) page.repeatFor(watcher);
     else void this.#run(targetId, page);
     return {
-      hint: (event) => page.hint(event),
+      hint: (event, at) => page.hint(event, at),
       take: () => page.take(),
       stop: () => {
         page.watchers.delete(watcher);
@@ -127,7 +131,15 @@ const MOST_DOUBLINGS = 5;
 /** A screencast that only reports changes: as small as possible. */
 const SENTINEL = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16 };
 
-class NoPicture extends Error {}
+class NoPicture extends Error {
+  /** Milliseconds that count as its work. */
+  readonly took: number;
+
+  constructor(message: string, took: number) {
+    super(message);
+    this.took = took;
+  }
+}
 
 /**
  * The pictures of one page. While the page changes, each picture is followed by a pause of a multiple of its own duration.
@@ -156,16 +168,16 @@ class PagePictures {
   #ownFrameUntil = 0;
   #wake = (): void => {};
   /** Gives up the picture that is being taken. */
-  #abandon = (): void => {};
+  #abandon = (_reason: NoPicture): void => {};
   #timeouts = 0;
   #hasEnded = false;
 
-  hint(event: 'input' | 'navigation'): void {
-    this.#hintedAt = clock.now();
+  hint(event: 'input' | 'navigation', at = clock.now()): void {
+    this.#hintedAt = at;
     this.#still = 0;
     if (event === 'navigation') {
       // Chromium never answers a capture of the document before.
-      this.#abandon();
+      this.#abandon(new NoPicture('The page has navigated.', 0));
       this.#stopWatching();
     }
     this.#wake();
@@ -180,7 +192,7 @@ class PagePictures {
   }
 
   repeatFor(watcher: Watcher): void {
-    if (this.#last) watcher.onPicture(this.#last, 0);
+    if (this.#last) watcher.onPicture(this.#last, clock.now());
   }
 
   end(): void {
@@ -198,16 +210,16 @@ class PagePictures {
     if (this.#hasEnded) session.detach();
     while (!this.#hasEnded) {
       const began = clock.now();
-      const isTaken = await this.#takePicture(session).then(
-        () => true,
+      const took = await this.#takePicture(session).then(
+        () => clock.now() - began,
         (error: Error) => {
           // Chromium refuses while a navigation changes the process of the page.
           if (!(error instanceof CdpFault || error instanceof NoPicture)) throw error;
           this.#refuse(error);
-          return false;
+          return error instanceof NoPicture ? error.took : 0;
         },
       );
-      await this.#pause(session, isTaken ? clock.now() - began : 0);
+      await this.#pause(session, took);
     }
   }
 
@@ -248,10 +260,11 @@ class PagePictures {
     const limit = PICTURE_TIMEOUT * 2 ** Math.min(MOST_DOUBLINGS, this.#timeouts);
     const timer = clock.setTimeout(() => {
       this.#timeouts++;
-      this.#abandon();
+      // On a busy machine, Chromium still works at it: without a pause, it would work at several. A dialog takes no work.
+      this.#abandon(new NoPicture('The page has taken too long.', PICTURE_TIMEOUT));
     }, limit);
     const abandoned = new Promise<never>((_resolve, reject) => {
-      this.#abandon = () => reject(new NoPicture('The page has taken too long, or has navigated.'));
+      this.#abandon = reject;
     });
     try {
       const { data } = await Promise.race([session.ask('Page.captureScreenshot', CAPTURE), abandoned]);
@@ -276,7 +289,7 @@ class PagePictures {
     if (!isKnown) this.#stopWatching();
     if (this.#last?.equals(jpeg)) return;
     this.#last = jpeg;
-    for (const { onPicture } of this.watchers) onPicture(jpeg, clock.now() - since);
+    for (const { onPicture } of this.watchers) onPicture(jpeg, since);
   }
 
   /** @param took Milliseconds of the last picture. */

@@ -1,15 +1,17 @@
 import { CdpConnection, CdpSession, type CdpEvent } from '../net/cdp-connection.js';
+import { clock } from '../shared/clock.js';
 import { isRecord, jsonOf } from '../shared/json.js';
 import type { PicturedBrowser, Watch } from './pictures.js';
 
 interface RecordedPagesOptions {
   /** Fewest milliseconds between pictures, if nothing happens in between. */
   readonly interval: number;
-  /** @param age Milliseconds since the page had this picture. */
-  readonly onPicture: (jpeg: Buffer, age: number) => void;
+  /** @param since When the page had this picture (`clock.now()`). */
+  readonly onPicture: (jpeg: Buffer, since: number) => void;
   /** Called for each new page, to enable further events. */
   readonly onPage: (page: CdpSession) => void;
-  readonly onEvent: (event: CdpEvent) => void;
+  /** @param at When it arrived (`clock.now()`). */
+  readonly onEvent: (event: CdpEvent, at: number) => void;
 }
 
 /**
@@ -68,14 +70,17 @@ export class RecordedPages {
 
   #onEvent(event: CdpEvent): void {
     const { method, params, sessionId = '' } = event;
+    // A picture and the event that it follows have the same time.
+    const at = clock.now();
     const page = this.#pages.get(sessionId);
     if (method === 'Target.attachedToTarget') this.#add(params);
     else if (method === 'Target.detachedFromTarget') this.#pages.delete(String(params['sessionId']));
     else if (page && method === 'Page.frameNavigated' && !isInSubframe(params))
-      this.#use(sessionId, page, 'navigation');
-    else if (page && method === 'Runtime.bindingCalled') this.#onReport(sessionId, page, params['payload']);
+      this.#use(sessionId, page, 'navigation', at);
+    else if (page && method === 'Runtime.bindingCalled')
+      this.#onReport(sessionId, page, params['payload'], at);
     this.#follow();
-    this.#options.onEvent(event);
+    this.#options.onEvent(event, at);
   }
 
   #add({ sessionId, targetInfo }: Record<string, unknown>): void {
@@ -87,19 +92,19 @@ export class RecordedPages {
   }
 
   /** A report of the script in the page: an interaction, or that the page was shown or hidden. */
-  #onReport(session: string, page: RecordedPage, payload: unknown): void {
+  #onReport(session: string, page: RecordedPage, payload: unknown, at: number): void {
     const report = typeof payload === 'string' ? jsonOf(payload) : undefined;
     const kind = isRecord(report) ? report['kind'] : undefined;
     const wasVisible = page.isVisible;
     if (kind === 'hidden' || kind === 'visible') page.isVisible = kind === 'visible';
-    if (kind !== 'hidden' && (kind !== 'visible' || !wasVisible)) this.#use(session, page, 'input');
+    if (kind !== 'hidden' && (kind !== 'visible' || !wasVisible)) this.#use(session, page, 'input', at);
   }
 
   /** Makes a page the active one. */
-  #use(session: string, page: RecordedPage, event: Parameters<Watch['hint']>[0]): void {
+  #use(session: string, page: RecordedPage, event: Parameters<Watch['hint']>[0], at: number): void {
     this.#pages.delete(session);
     this.#pages.set(session, page);
-    if (page === this.#watched) this.#watch?.hint(event);
+    if (page === this.#watched) this.#watch?.hint(event, at);
   }
 
   /** Watches the active page, and no other. */

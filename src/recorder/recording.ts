@@ -57,7 +57,7 @@ export class Recording {
   readonly #video: VideoFile;
   readonly #frames: FrameFile;
   readonly #ending = new AbortController();
-  readonly #started = performance.now();
+  readonly #started = clock.now();
   /** The time of the last frame: frames are in the order of time. */
   #lastAt = 0;
   /** The frame with the most bytes, which shows the most, until it is on the disk. */
@@ -72,7 +72,7 @@ export class Recording {
     this.session = session;
     this.#plan = plan;
     this.#host = host;
-    this.#timeline = new Timeline(plan.categories, () => this.length);
+    this.#timeline = new Timeline(plan.categories, (moment) => this.#timeOf(moment));
     const onFailure = (error: Error) => void this.stop(isDiskFull(error) ? 'disk-full' : 'disk-failed');
     this.files = host.store.createFiles(this);
     try {
@@ -111,7 +111,12 @@ export class Recording {
 
   /** In milliseconds. Grows until the recording ends. */
   get length(): number {
-    return this.#length ?? performance.now() - this.#started;
+    return this.#length ?? clock.now() - this.#started;
+  }
+
+  /** Whole milliseconds from the start of the recording to a moment: a video and a timeline have no others. */
+  #timeOf(moment: number): number {
+    return Math.floor(this.#length ?? moment - this.#started);
   }
 
   get ended(): boolean {
@@ -140,12 +145,12 @@ export class Recording {
     const first = new Promise<void>((resolve) => (onFirst = resolve));
     const pages = await RecordedPages.open(browser, {
       interval: 1000 / this.#plan.framerate,
-      onPicture: (jpeg, age) => {
-        this.#save(jpeg, age);
+      onPicture: (jpeg, since) => {
+        this.#save(jpeg, since);
         onFirst();
       },
       onPage: (page) => events.enable(page),
-      onEvent: (event) => events.add(event),
+      onEvent: (event, at) => events.add(event, at),
     });
     if (this.ended) return pages.close();
     this.#pages = pages;
@@ -192,11 +197,11 @@ export class Recording {
     return (this.#finished ??= this.#finish(reason));
   }
 
-  #save(jpeg: Buffer, age: number): void {
+  #save(jpeg: Buffer, since: number): void {
     if (this.ended) return;
     if (jpeg.length > (this.#poster?.length ?? 0)) this.#poster = jpeg;
     if (this.#host.store.hasRoom(this, jpeg.length)) {
-      this.#lastAt = Math.max(this.#lastAt, this.length - age);
+      this.#lastAt = Math.max(this.#lastAt, this.#timeOf(since));
       this.#frames.append({ at: this.#lastAt, jpeg });
       this.#video.reserve(maxVideoSize(this.frameBytes, this.length));
     } else void this.stop('disk-limit');

@@ -1,3 +1,4 @@
+import { clock } from '../shared/clock.js';
 import { excerpt } from '../shared/redact.js';
 
 /** The kinds of events in a timeline, with the category that enables each of them. */
@@ -39,26 +40,30 @@ const MAX_TEXT = 300;
 export class Timeline {
   readonly entries: TimelineEntry[] = [];
   readonly #categories: ReadonlySet<string> | undefined;
-  readonly #now: () => number;
+  readonly #timeOf: (moment: number) => number;
 
   /**
    * @param categories The enabled categories: `page`, `interaction`, `console`, `network`, `connection`. Default: all.
-   * @param now Returns the milliseconds since the recording started.
+   * @param timeOf Returns the whole milliseconds of a moment (`clock.now()`) since the recording started.
    */
-  constructor(categories: readonly string[] | undefined, now: () => number) {
+  constructor(categories: readonly string[] | undefined, timeOf: (moment: number) => number) {
     this.#categories = categories && new Set(categories);
-    this.#now = now;
+    this.#timeOf = timeOf;
   }
 
   includes(category: Category): boolean {
     return this.#categories?.has(category) ?? true;
   }
 
-  /** Adds an event if its category is enabled. Redacts secrets in the text. */
-  add(kind: TimelineEntry['kind'], text: string, status?: string): void {
+  /**
+   * Adds an event if its category is enabled. Redacts secrets in the text.
+   *
+   * @param moment When it happened. Default: now.
+   */
+  add(kind: TimelineEntry['kind'], text: string, status?: string, moment = clock.now()): void {
     const category = CATEGORIES[kind];
     if (category && (!this.includes(category) || this.entries.length >= MAX_ENTRIES)) return;
-    const entry = { at: Math.round(this.#now()), kind, text: excerpt(text, MAX_TEXT) };
+    const entry = { at: this.#timeOf(moment), kind, text: excerpt(text, MAX_TEXT) };
     this.entries.push(status === undefined ? entry : { ...entry, status: excerpt(status, MAX_TEXT) });
   }
 }

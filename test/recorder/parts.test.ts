@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { CdpReceiver } from '../../src/net/cdp-connection.js';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { CdpMessage, CdpReceiver } from '../../src/net/cdp-connection.js';
 import {
   type Frame,
   FrameFile,
@@ -23,10 +23,13 @@ import {
   type TimedFrame,
 } from '../../src/recorder/frames.js';
 import { PageEvents } from '../../src/recorder/page-events.js';
+import { BrowserPictures } from '../../src/recorder/pictures.js';
 import { RecordedPages } from '../../src/recorder/recorded-pages.js';
+import { Recorder } from '../../src/recorder/recorder.js';
 import { RecordingStore, type StoredRecording } from '../../src/recorder/recording-store.js';
 import { Timeline } from '../../src/recorder/timeline.js';
 import { type FilePart, VideoFile } from '../../src/recorder/video-file.js';
+import { useFakeClock } from '../support/fake-clock.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'recorder-files-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -223,15 +226,7 @@ describe('the reports of a page', () => {
     const timeline = new Timeline(undefined, () => 0);
     const pageEvents = new PageEvents(timeline);
     let receiver!: CdpReceiver;
-    const pipe = {
-      connect: async (given: CdpReceiver) => {
-        receiver = given;
-        return {
-          send: ({ id }: { readonly id?: unknown }) => receiver.onMessage({ id, result: {} }),
-          close: () => {},
-        };
-      },
-    };
+    const pipe = playBrowser((given) => (receiver = given));
     const pictures = { watch: () => ({ stop: () => {}, hint: () => {}, take: async () => {} }) };
     const pages = await RecordedPages.open(
       { pipe, pictures: pictures as never },
@@ -239,7 +234,7 @@ describe('the reports of a page', () => {
         interval: 1000,
         onPicture: () => {},
         onPage: (page) => pageEvents.enable(page),
-        onEvent: (event) => pageEvents.add(event),
+        onEvent: (event, at) => pageEvents.add(event, at),
       },
     );
     const targetInfo = { targetId: 't', type: 'page', url: 'about:blank' };
@@ -282,3 +277,74 @@ describe('the reports of a page', () => {
     expect(Math.min(...times)).toBeLessThan(30 * Math.max(one, 5));
   });
 });
+
+describe('the pictures of a page', () => {
+  it('have the time of the click that they follow, as the timeline has it', async () => {
+    let recorder!: CdpReceiver;
+    let taken = 0;
+    const pipe = playBrowser(
+      (receiver) => (recorder ??= receiver),
+      () => ({ data: Buffer.from(`picture ${++taken}`).toString('base64') }),
+    );
+    const store = new Recorder({
+      limits: { folder: undefined, maxBytes: 1e8, maxTotalBytes: 1e8, keep: 10 },
+      launch: () => Promise.reject(new Error('no video')),
+    });
+    onTestFinished(() => store.close());
+    const session = { sessionId: 's', leaseId: 'l', pool: 'p' };
+    const recording = store.record(
+      { pipe, pictures: new BrowserPictures(pipe) },
+      session,
+      { framerate: 1 },
+      new AbortController().signal,
+    );
+    await expect.poll(() => recorder).toBeDefined();
+    const targetInfo = { targetId: 't', type: 'page', url: 'about:blank' };
+    recorder.onMessage({ method: 'Target.attachedToTarget', params: { sessionId: 'p', targetInfo } });
+    const { files, facts } = await recording;
+    const clicks = 3;
+    for (let click = 0; click < clicks; click++) {
+      const before = taken;
+      const params = { payload: '{"kind":"click","text":"a"}' };
+      recorder.onMessage({ method: 'Runtime.bindingCalled', params, sessionId: 'p' });
+      await expect.poll(() => taken).toBeGreaterThan(before);
+    }
+    const frames = async () => (await framesOf(files.frames)).map(({ at }) => at);
+    await expect.poll(async () => (await frames()).length).toBe(taken);
+    const clicked = facts.timeline.filter(({ kind }) => kind === 'click').map(({ at }) => at);
+    expect(clicked).toHaveLength(clicks);
+    expect(await frames()).toEqual(expect.arrayContaining(clicked));
+  });
+
+  it('that do not come in time are followed by a pause: a busy Chromium works at one of them', async () => {
+    useFakeClock();
+    let taken = 0;
+    const pipe = playBrowser(
+      () => {},
+      () => void taken++,
+    );
+    const watch = new BrowserPictures(pipe).watch('t', { interval: 10, onPicture: () => {} });
+    // Chromium gets a second for a picture, and twice as long for what else it does.
+    await vi.advanceTimersByTimeAsync(2_900);
+    expect(taken).toBe(1);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(taken).toBe(2);
+    watch.stop();
+  });
+});
+
+/** A browser that answers each command of its clients with `{}`, and captures of its pages with a picture, if there is one. */
+function playBrowser(onClient: (receiver: CdpReceiver) => void, capture: () => object | void = () => ({})) {
+  return {
+    connect: async (receiver: CdpReceiver) => {
+      onClient(receiver);
+      return {
+        send: ({ id, method }: CdpMessage) => {
+          const result = method === 'Page.captureScreenshot' ? capture() : { sessionId: 'p' };
+          if (result) receiver.onMessage({ id, result });
+        },
+        close: () => {},
+      };
+    },
+  };
+}

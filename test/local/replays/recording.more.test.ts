@@ -190,13 +190,16 @@ it('shows what the page showed when the recording stopped', async () => {
   expect(colours.map(hue)).toEqual(['red', 'blue']);
 });
 
-/** A button that gives its page the next colour. */
+/** A button that gives its page the next colour. From the first click on, the page changes all the time. */
 const COLOURS = ['red', 'lime', 'blue', 'red', 'lime', 'blue'];
 /** As `hue` names them. */
 const SEEN = COLOURS.map((colour) => (colour === 'lime' ? 'green' : colour));
-const CHANGING = page(`<body><button>Next</button><script>
+const CHANGING = page(`<body><button>Next</button><p id="clock"></p><script>
   const colours = ${JSON.stringify(COLOURS)};
-  document.querySelector('button').onclick = () => (document.body.style.background = colours.shift() ?? 'white');
+  document.querySelector('button').onclick = () => {
+    if (colours.length === ${COLOURS.length}) setInterval(() => (clock.textContent = performance.now()), 100);
+    document.body.style.background = colours.shift() ?? 'white';
+  };
 </script>`);
 
 it('has a picture of the state after each click, with its time between the clicks in the timeline', async () => {
@@ -206,17 +209,19 @@ it('has a picture of the state after each click, with its time between the click
     const id = await replays.start(session);
     // The page is still before the first click.
     await sleep(2_000);
-    for (const colour of SEEN) {
+    for (const [index, colour] of SEEN.entries()) {
       await page.click('button');
-      // On a busy machine, the next picture can take a while.
       await expect.poll(async () => (await scenesOf(id)).at(-1)).toBe(colour);
+      // A picture that was begun before this click could show what the next click has changed.
+      const sinceClick = async () =>
+        (await recordedFrames(id)).at(-1)!.at - ((await clicksOf(session, id))[index] ?? Infinity);
+      await expect.poll(sinceClick).toBeGreaterThanOrEqual(0);
     }
     const frames = await recordedFrames(id);
     await replays.stop(session, id);
     return { id, frames };
   });
-  const { timeline } = await replays.facts(session, id);
-  const clicks = timeline.filter(({ kind }) => kind === 'click').map(({ at }) => at);
+  const clicks = await clicksOf(session, id);
   expect(clicks).toHaveLength(COLOURS.length);
   const hues = (await player.colours(frames.map(({ jpeg }) => jpeg))).map(hue);
   const scenes = frames.flatMap(({ at }, index) =>
@@ -225,11 +230,16 @@ it('has a picture of the state after each click, with its time between the click
   const afterClicks = scenes.slice(-SEEN.length);
   expect(afterClicks.map((scene) => scene.hue)).toEqual(SEEN);
   for (const [index, { at }] of afterClicks.entries()) {
-    // A picture that was begun before a click can show what the click has changed.
     expect(at).toBeGreaterThan(clicks[index - 1] ?? 0);
     expect(at).toBeLessThan(clicks[index + 1] ?? Infinity);
   }
 });
+
+/** The times of all clicks so far. */
+async function clicksOf(session: BrowserSession, id: string): Promise<number[]> {
+  const { timeline } = await replays.facts(session, id);
+  return timeline.filter(({ kind }) => kind === 'click').map(({ at }) => at);
+}
 
 it('takes no pictures of a still page, and one of each change that the page makes by itself', async () => {
   const session = await borrow(api);
