@@ -1,5 +1,7 @@
 import type { Readable } from 'node:stream';
 import { clock, delay } from '../../shared/clock.js';
+import type { Received, ResponseHead } from './exposed-request.js';
+import { ShownError } from './page-console.js';
 import { Room } from './room.js';
 
 /** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
@@ -22,16 +24,12 @@ export const LONG_BODY = 16 * 1024 * 1024;
 /** Size in bytes of a body that waits for no memory. */
 const SMALL_BODY = 1024 * 1024;
 
-/** The memory for all larger bodies. */
-export class BodyMemory {
-  /** For those that are delivered as a whole. */
-  readonly whole = new Room(2 * LARGEST_BODY);
-  /** For the beginnings of those whose pages can read the rest, until they do. */
-  readonly beginnings = new Room(LARGEST_BODY);
-}
-
 /** The body of a response is larger than CDP can carry. */
-export class TooLargeError extends Error {}
+export class TooLargeError extends ShownError {
+  constructor() {
+    super('the response has more than 64 MB, which can not be sent to the browser.');
+  }
+}
 
 /** What a request says about its response. */
 export interface ReaderOptions {
@@ -39,13 +37,6 @@ export interface ReaderOptions {
   readonly isOfEvents: boolean;
   /** Whether the page can read the rest of a body that is large, or does not end soon. */
   canContinue?(this: void): boolean;
-}
-
-interface BodyHow extends ReaderOptions {
-  /** Of the body as it is read, in bytes. */
-  readonly length: number | undefined;
-  /** The response names the length of what is sent. */
-  readonly hasLength: boolean;
 }
 
 /** The body of a response. */
@@ -60,12 +51,40 @@ export interface Body {
   free(this: void): void;
 }
 
-/** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
-export class BodyReader {
+/** A response as a page receives it. */
+export interface ExposedResponse extends ResponseHead, Body {}
+
+/** A response of whose body some has not been read. */
+export type Unread = ExposedResponse & { readonly rest: Readable };
+
+/** Reads the bodies of responses, which share a memory. */
+export class Bodies {
+  readonly limits: StreamLimits;
+  /** The memory for larger bodies that are delivered as a whole. */
+  readonly whole = new Room(2 * LARGEST_BODY);
+  /** The memory for the beginnings of those whose pages can read the rest, until they do. */
+  readonly beginnings = new Room(LARGEST_BODY);
+
+  constructor(limits: StreamLimits = LIMITS) {
+    this.limits = limits;
+  }
+
+  /** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
+  async read(received: Received, options: ReaderOptions, signal: AbortSignal): Promise<ExposedResponse> {
+    const { stream } = received;
+    const body = stream
+      ? await new BodyReader(stream, this, { ...received, ...options }).read(signal)
+      : { body: [], isCut: false, free: () => {} };
+    return { ...received, ...body };
+  }
+}
+
+type HowToRead = ReaderOptions & Pick<Received, 'length' | 'hasLength'>;
+
+class BodyReader {
   readonly #source: Readable;
-  readonly #memory: BodyMemory;
-  readonly #limits: StreamLimits;
-  readonly #how: BodyHow;
+  readonly #memory: Bodies;
+  readonly #how: HowToRead;
   #canContinue = false;
   readonly #body: Buffer[] = [];
   #size = 0;
@@ -76,21 +95,18 @@ export class BodyReader {
   #held = 0;
   #isOver = false;
 
-  constructor(source: Readable, memory: BodyMemory, limits: StreamLimits, how: BodyHow) {
+  constructor(source: Readable, memory: Bodies, how: HowToRead) {
     this.#source = source;
     this.#memory = memory;
-    this.#limits = limits;
     this.#how = how;
   }
 
   async read(signal: AbortSignal): Promise<Body> {
     const source = this.#source;
     const { length = 0 } = this.#how;
-    // It is read below, or with the rest.
-    source.on('error', () => {});
     this.#check();
     if (length > LARGEST_BODY && !this.#canContinue) {
-      await delay(this.#limits.continued, signal);
+      await delay(this.#memory.limits.continued, signal);
       this.#check();
     }
     if (this.#canContinue && (length > LONG_BODY || !this.#hold(length)))
@@ -183,7 +199,7 @@ export class BodyReader {
   }
 
   #startTimers(cut: () => void): void {
-    const { silence, total, eventSource, continued } = this.#limits;
+    const { silence, total, eventSource, continued } = this.#memory.limits;
     const { hasLength, isOfEvents } = this.#how;
     this.#silent = clock.setTimeout(cut, silence);
     const longest = isOfEvents ? eventSource : total;

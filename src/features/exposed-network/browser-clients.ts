@@ -32,18 +32,22 @@ interface Reported {
 
 type Conditions = CommandParams<'Network.emulateNetworkConditions'>;
 
+/** A CDP session of a client, and what the client has set there. */
+interface ClientSession {
+  /** The page, or worker. */
+  readonly targetId: string;
+  readonly conditions?: Conditions | undefined;
+  /** Added to all requests. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly language?: string;
+}
+
 /**
  * The library, and other clients of the browser. What they set for the connections of a page would not apply to responses that
  * come from here, and the browser would not report all of these responses.
  */
 export class BrowserClients {
-  /** The page, or worker, of each CDP session. */
-  readonly #targets = new Map<string, string>();
-  /** The network conditions that a client emulates, by session. */
-  readonly #conditions = new Map<string, Conditions>();
-  /** The headers that a client adds to all requests, by session. */
-  readonly #headers = new Map<string, Readonly<Record<string, string>>>();
-  readonly #languages = new Map<string, string>();
+  readonly #sessions = new Map<string, ClientSession>();
   /** Requests that were answered from here, by their ids in the domain Network. */
   readonly #exchanges = new Map<string, Exchange[]>();
   /** Characters of all of them. */
@@ -57,14 +61,9 @@ export class BrowserClients {
       'Network.getResponseBody': ({ requestId }) => this.#bodyOf(requestId),
     },
     events: {
-      'Target.attachedToTarget': ({ sessionId, targetInfo }) =>
-        void this.#targets.set(sessionId, targetInfo.targetId),
-      'Target.detachedFromTarget': ({ sessionId = '' }) => {
-        this.#targets.delete(sessionId);
-        this.#conditions.delete(sessionId);
-        this.#headers.delete(sessionId);
-        this.#languages.delete(sessionId);
-      },
+      'Target.attachedToTarget': ({ sessionId, targetInfo: { targetId } }) =>
+        void this.#sessions.set(sessionId, { targetId }),
+      'Target.detachedFromTarget': ({ sessionId = '' }) => void this.#sessions.delete(sessionId),
       'Network.responseReceived': (params) =>
         this.#exchangeOf(params) && Promise.resolve({ hasExtraInfo: true }),
       'Network.requestWillBeSent': (params) =>
@@ -72,46 +71,40 @@ export class BrowserClients {
     },
     followUps: (_name, params) => this.#extraInfo(params),
     commands: {
-      'Emulation.setUserAgentOverride': ({ acceptLanguage }, sessionId = '') => {
-        if (acceptLanguage !== undefined) this.#languages.set(sessionId, acceptLanguage);
-        return undefined;
-      },
-      'Network.setExtraHTTPHeaders': ({ headers }, sessionId = '') => {
-        this.#headers.set(sessionId, headers);
-        return undefined;
-      },
-      'Network.emulateNetworkConditions': (conditions, sessionId = '') => {
-        this.#conditions.set(sessionId, conditions);
-        if (isUsual(conditions)) this.#conditions.delete(sessionId);
-        return undefined;
-      },
+      'Emulation.setUserAgentOverride': ({ acceptLanguage }, session) =>
+        this.#note(session, acceptLanguage === undefined ? {} : { language: acceptLanguage }),
+      'Network.setExtraHTTPHeaders': ({ headers }, session) => this.#note(session, { headers }),
+      'Network.emulateNetworkConditions': (conditions, session) =>
+        this.#note(session, { conditions: isUsual(conditions) ? undefined : conditions }),
     },
   };
 
+  #note(sessionId = '', what: Omit<ClientSession, 'targetId'>): undefined {
+    Object.assign(this.#sessions.get(sessionId) ?? {}, what);
+  }
+
   /** Returns the id of the page, or worker, of a session of a client. */
   targetOf(sessionId: string): string | undefined {
-    return this.#targets.get(sessionId);
+    return this.#sessions.get(sessionId)?.targetId;
   }
 
   /** Returns the headers that clients set for all requests of a page. */
-  headersOf(targetId: string): Readonly<Record<string, string>> {
-    const sessions = [...this.#targets].flatMap(([session, target]) =>
-      target === targetId ? [session] : [],
-    );
-    const all = sessions.map((session) => ({
-      ...(this.#languages.has(session) && { 'accept-language': this.#languages.get(session)! }),
-      ...this.#headers.get(session),
-    }));
-    return Object.assign({}, ...all) as Record<string, string>;
+  headersOf(target: string): Record<string, string> {
+    const all = [...this.#sessions.values()].filter(({ targetId }) => targetId === target);
+    return Object.assign(
+      {},
+      ...all.map(({ language, headers }) => ({
+        ...(language !== undefined && { 'accept-language': language }),
+        ...headers,
+      })),
+    ) as Record<string, string>;
   }
 
   /** Returns the network conditions that a client emulates for the page of a frame. */
   async conditionsOf(targets: Targets, frameId: string): Promise<Conditions | undefined> {
-    if (this.#conditions.size === 0) return undefined;
-    const target = await targets.containing(frameId);
-    for (const [session, conditions] of this.#conditions)
-      if (target && this.#targets.get(session) === target.targetId) return conditions;
-    return undefined;
+    const limited = [...this.#sessions.values()].filter(({ conditions }) => conditions);
+    const target = limited.length === 0 ? undefined : await targets.containing(frameId);
+    return limited.find(({ targetId }) => targetId === target?.targetId)?.conditions;
   }
 
   /** Lets the clients see all headers of a request and its response. @param requestId In the domain Network. */
@@ -138,11 +131,8 @@ export class BrowserClients {
   }
 
   #bodyOf(requestId: string): Promise<object> | undefined {
-    const kept = this.#bodies.get(requestId);
-    return kept?.whole().then((body) => ({
-      body: body.toString('base64'),
-      base64Encoded: true,
-    }));
+    const whole = this.#bodies.get(requestId)?.whole();
+    return whole?.then((body) => ({ body: body.toString('base64'), base64Encoded: true }));
   }
 
   /** Returns the request of a response: a request can have several, one after another, each a redirect. */
@@ -208,13 +198,14 @@ function isLimit(throughput: number | undefined): throughput is number {
   return throughput !== undefined && throughput > 0;
 }
 
-/** Returns the time in ms that a request needs under these conditions, with its response. */
+/** Returns the time in ms that a request needs under these conditions, with what was read of its response. */
 export function timeOf(
   { latency = 0, downloadThroughput, uploadThroughput }: Conditions,
-  { uploaded, response }: { uploaded: number; response: { readonly body: readonly Buffer[] } },
+  uploaded: Buffer | undefined,
+  downloaded: readonly Buffer[],
 ): number {
-  const size = response.body.reduce((sum, { length }) => sum + length, 0);
+  const size = downloaded.reduce((sum, { length }) => sum + length, 0);
   const time = (bytes: number, throughput: number | undefined) =>
     isLimit(throughput) ? (1000 * bytes) / throughput : 0;
-  return latency + time(uploaded, uploadThroughput) + time(size, downloadThroughput);
+  return latency + time(uploaded?.length ?? 0, uploadThroughput) + time(size, downloadThroughput);
 }

@@ -1,9 +1,8 @@
-import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { onAbort, raceAbort } from '../../shared/abort.js';
 import { clock, startTimer } from '../../shared/clock.js';
 import type { ExposedUrl } from './exposed-hosts.js';
-import type { ExposedResponse } from './exposed-request.js';
+import type { ExposedResponse, Unread } from './body-reader.js';
 import { hideReconnects } from './page-event-source.js';
 
 /** The type of the event that ends each part of a stream but the last one. */
@@ -22,8 +21,6 @@ const USUAL_RETRY = '3000';
 const MOST_WAITING = 1024 * 1024;
 /** Maximum length of one event, in characters. */
 const LONGEST_EVENT = 8 * 1024 * 1024;
-
-type Unread = ExposedResponse & { readonly rest: Readable };
 
 /**
  * The streams of events of EventSources. No command of CDP delivers a response in parts, so each part is a response of its own, after

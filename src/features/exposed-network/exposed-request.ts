@@ -1,57 +1,48 @@
-import http, { type ClientRequest, type RequestOptions } from 'node:http';
+import http, { type RequestOptions } from 'node:http';
 import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import https from 'node:https';
 import { Duplex, pipeline, type Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { raceAbort } from '../../shared/abort.js';
 import { isLoopback } from '../../shared/urls.js';
+import { Http2Sessions, isLocalhost, routeTo } from './connections.js';
 import type { ExposedUrl } from './exposed-hosts.js';
-import {
-  BodyMemory,
-  BodyReader,
-  LIMITS,
-  type Body,
-  type ReaderOptions,
-  type StreamLimits,
-} from './body-reader.js';
-import { Http2Sessions } from './http2-sessions.js';
-import { isLocalhost, routeTo } from './route.js';
 
 /** A request of a page, to be sent from this machine. */
-export interface ExposedRequest extends ReaderOptions {
+export interface ExposedRequest {
   readonly url: ExposedUrl;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
-  /** Whether the body of a response is not read: it is the rest. */
-  keeps?(this: void, head: ResponseHead): boolean;
 }
 
-/** The beginning of a response. */
+/** What precedes the body of a response. */
 export interface ResponseHead {
   readonly status: number;
+  readonly reason: string;
   /** Each as `name: value`, with one character for each byte. */
   readonly headers: readonly string[];
-  /** Of the body, in bytes; undefined if the response does not name it, or is compressed. */
-  readonly length: number | undefined;
-}
-
-/** A response as a page receives it. */
-export interface ExposedResponse extends Omit<ResponseHead, 'length'>, Body {
-  readonly reason: string;
   /** The headers of the request, with those that were added. */
   readonly sent: Readonly<Record<string, string>>;
 }
 
 /** A response whose body has not been read. */
-interface Received {
+export interface Received extends ResponseHead {
+  /** The response names the length of what is sent. */
+  readonly hasLength: boolean;
+  /** Of the body as it is read, in bytes; undefined if the response does not name it, or is compressed. */
+  readonly length: number | undefined;
+  /** The body without its encodings. Undefined if there is none. Whoever reads it receives its error. */
+  readonly stream: Readable | undefined;
+}
+
+/** A response as Node reports it. */
+interface Answer {
   readonly status: number;
   readonly reason: string;
   /** Names and values, in turn. */
   readonly rawHeaders: readonly string[];
-  readonly encoding: string;
-  /** In bytes; undefined if the response does not name it, or has no body. */
-  readonly length: number | undefined;
+  readonly read: IncomingHttpHeaders;
   readonly stream: Readable;
   readonly sent: Readonly<Record<string, string>>;
 }
@@ -79,29 +70,28 @@ const LANGUAGE = 'en-US,en;q=0.9';
 /** Sends requests from this machine, over connections that are kept open. */
 export class ExposedSender {
   /** Accept certificates that no known authority has signed. */
-  acceptsInsecureCerts = false;
-  readonly #limits: StreamLimits;
+  acceptsInsecureCerts: boolean;
   readonly #agents = {
     'http:': new http.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
     'https:': new https.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
   };
   readonly #http2 = new Http2Sessions();
-  readonly #memory = new BodyMemory();
 
-  constructor(limits: StreamLimits = LIMITS) {
-    this.#limits = limits;
+  constructor(acceptsInsecureCerts = false) {
+    this.acceptsInsecureCerts = acceptsInsecureCerts;
   }
 
   /** Sends a request. Follows no redirect: the browser does. Rejects with the error of the connection. */
-  async send(request: ExposedRequest, signal: AbortSignal): Promise<ExposedResponse> {
+  async send(request: ExposedRequest, signal: AbortSignal): Promise<Received> {
     if (!METHOD.test(request.method)) throw new Error('The method is not one of HTTP.');
-    try {
-      return await this.#send(request, signal);
-    } catch (error) {
+    const answer = await this.#request(request, signal, true).catch((error: unknown) => {
       // The server closed an idle connection while the request was sent.
-      if (!(error instanceof StaleConnectionError)) throw error;
-      return this.#send(request, signal, false);
-    }
+      if (error instanceof StaleConnectionError) return undefined;
+      throw error;
+    });
+    if (answer?.status !== MISDIRECTED && answer) return readAnswer(answer, request);
+    answer?.stream.destroy();
+    return readAnswer(await this.#request(request, signal, false), request);
   }
 
   close(): void {
@@ -109,43 +99,7 @@ export class ExposedSender {
     this.#http2.close();
   }
 
-  async #send(request: ExposedRequest, signal: AbortSignal, mayReuse = true): Promise<ExposedResponse> {
-    const received = await this.#request(request, signal, mayReuse);
-    if (received.status === MISDIRECTED && mayReuse) {
-      received.stream.destroy();
-      return this.#send(request, signal, false);
-    }
-    const { status, reason, rawHeaders, stream, sent } = received;
-    if (rawHeaders.some((one) => one.includes('\0'))) {
-      stream.destroy();
-      throw new Error('A header contains a null byte.');
-    }
-    const headers = rawHeaders.flatMap((name, index) =>
-      index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [],
-    );
-    const facts = { status, reason, headers, sent };
-    if (request.method === 'HEAD' || BODILESS.has(status)) {
-      stream.on('error', () => {});
-      // Its server can send one nevertheless.
-      if (status === RESET_CONTENT) stream.destroy();
-      else stream.resume();
-      return { ...facts, body: [], isCut: false, free: () => {} };
-    }
-    const decoded = decode(stream, received.encoding);
-    const isDecoded = decoded !== stream;
-    const length = isDecoded ? undefined : received.length;
-    if (request.keeps?.({ ...facts, length })) {
-      // Whoever reads it receives its error.
-      decoded.on('error', () => {});
-      return { ...facts, rest: decoded, body: [], isCut: false, free: () => {} };
-    }
-    const how = { ...request, length, hasLength: received.length !== undefined };
-    const read = await new BodyReader(decoded, this.#memory, this.#limits, how).read(signal);
-    if (read.isCut) stream.destroy();
-    return { ...facts, ...read };
-  }
-
-  async #request(request: ExposedRequest, signal: AbortSignal, mayReuse: boolean): Promise<Received> {
+  async #request(request: ExposedRequest, signal: AbortSignal, mayReuse: boolean): Promise<Answer> {
     const url = new URL(request.url);
     const route = routeTo(url);
     const rejectUnauthorized = !this.acceptsInsecureCerts;
@@ -162,7 +116,7 @@ export class ExposedSender {
     };
     if (url.protocol === 'https:') {
       const session = await raceAbort(this.#http2.of(url, { rejectUnauthorized, route }), signal);
-      if (session && !session.destroyed) return requestOver(session, url, { ...request, headers }, signal);
+      if (session && !session.destroyed) return requestOver(session, { ...request, headers }, signal);
     }
     const options: RequestOptions & https.RequestOptions = {
       method: request.method,
@@ -177,15 +131,15 @@ export class ExposedSender {
       ...route,
     };
     return new Promise((resolve, reject) => {
-      const sent: ClientRequest = (url.protocol === 'https:' ? https : http).request(url, options);
+      const sent = (url.protocol === 'https:' ? https : http).request(url, options);
       // Node writes it in capitals.
       sent.method = request.method;
       // Without it, Node names a length of any method but a few.
       sent.useChunkedEncodingByDefault = false;
       sent.once('response', (stream) => {
         const { statusCode, statusMessage, rawHeaders, headers: read } = stream;
-        const facts = { ...factsOf(read), sent: { Host: url.host, Connection: 'keep-alive', ...headers } };
-        resolve({ status: statusCode!, reason: statusMessage ?? '', rawHeaders, stream, ...facts });
+        const all = { Host: url.host, Connection: 'keep-alive', ...headers };
+        resolve({ status: statusCode!, reason: statusMessage ?? '', rawHeaders, read, stream, sent: all });
       });
       sent.once('error', (error: NodeJS.ErrnoException) => {
         // A browser repeats a request of any method then.
@@ -201,36 +155,51 @@ class StaleConnectionError extends Error {}
 
 async function requestOver(
   session: ClientHttp2Session,
-  { pathname, search, host }: URL,
-  { method, headers, body }: Pick<ExposedRequest, 'method' | 'headers' | 'body'>,
+  { url, method, headers, body }: ExposedRequest,
   signal: AbortSignal,
-): Promise<Received> {
+): Promise<Answer> {
+  const { pathname, search, host } = new URL(url);
   const pseudo = { ':method': method, ':path': `${pathname}${search}`, ':authority': host };
   const stream = session.request({ ...pseudo, ...headers }, { endStream: body === undefined, signal });
   return new Promise((resolve, reject) => {
     stream.once('response', (read) => {
       const named = Object.entries(read).filter(([name]) => !name.startsWith(':'));
       const rawHeaders = named.flatMap(([name, value]) => [value ?? []].flat().flatMap((one) => [name, one]));
-      resolve({ status: read[':status']!, reason: '', rawHeaders, stream, sent: headers, ...factsOf(read) });
+      resolve({ status: read[':status']!, reason: '', rawHeaders, read, stream, sent: headers });
     });
     stream.once('error', (error: NodeJS.ErrnoException) => {
       // The server ended the connection before it read the request.
-      reject(
-        /^ERR_HTTP2_(GOAWAY_SESSION|INVALID_SESSION)$/.test(error.code ?? '')
-          ? new StaleConnectionError()
-          : error,
-      );
+      const isStale = /^ERR_HTTP2_(GOAWAY_SESSION|INVALID_SESSION)$/.test(error.code ?? '');
+      reject(isStale ? new StaleConnectionError() : error);
     });
     if (body !== undefined) stream.end(body);
   });
 }
 
-function factsOf(headers: IncomingHttpHeaders): Pick<Received, 'encoding' | 'length'> {
-  const length = headers['content-length'];
-  return {
-    encoding: headers['content-encoding'] ?? '',
-    length: length === undefined ? undefined : Number(length),
-  };
+function readAnswer(
+  { status, reason, rawHeaders, read, stream, sent }: Answer,
+  { method }: ExposedRequest,
+): Received {
+  stream.on('error', () => {});
+  if (rawHeaders.some((one) => one.includes('\0'))) {
+    stream.destroy();
+    throw new Error('A header contains a null byte.');
+  }
+  const headers = rawHeaders.flatMap((name, index) =>
+    index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [],
+  );
+  const length = read['content-length'];
+  const head = { status, reason, headers, sent, hasLength: length !== undefined };
+  if (method === 'HEAD' || BODILESS.has(status)) {
+    // Its server can send one nevertheless.
+    if (status === RESET_CONTENT) stream.destroy();
+    else stream.resume();
+    return { ...head, length: undefined, stream: undefined };
+  }
+  const decoded = decode(stream, read['content-encoding'] ?? '');
+  decoded.on('error', () => {});
+  const isNamed = length !== undefined && decoded === stream;
+  return { ...head, length: isNamed ? Number(length) : undefined, stream: decoded };
 }
 
 /** A header of CDP is decoded as UTF-8; one of Node has a character for each byte. */

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { finished, PassThrough, pipeline, type Readable } from 'node:stream';
-import type { CdpClient } from '../../connect/cdp-client.js';
 import type { EventParams } from '../../connect/message.js';
 import { onAbort } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
-import type { BrowserClients } from './browser-clients.js';
-import { LONG_BODY } from './body-reader.js';
-import type { ExposedResponse } from './exposed-request.js';
+import { LONG_BODY, type ExposedResponse, type Unread } from './body-reader.js';
+import type { Context } from './context.js';
+import type { ExposedHosts } from './exposed-hosts.js';
 import { FetchRequests, oldestOfMost, type TrackedRequest } from './fetch-requests.js';
 import { replaceFetch, type PartMessage } from './page-fetch.js';
+import { PageFunction, prefixOf, type Caller } from './page-function.js';
 import { valueOf } from './response-kinds.js';
-import { originOf, pageOf, type AttachedTarget, type Targets } from './targets.js';
+import { originOf, pageOf, type AttachedTarget } from './targets.js';
 
 /** The name in pages of the function through which their `fetch` reaches this process. */
 const NAME = '__exposedFetch';
@@ -48,13 +48,6 @@ interface Stream {
   isWanted?: boolean;
 }
 
-/** Where a page reads a stream. */
-interface Reader {
-  readonly place: string;
-  readonly sessionId: string;
-  readonly contextId: number;
-}
-
 /** The request of a response that the page reads in parts. */
 interface RequestFacts {
   readonly page: string;
@@ -63,15 +56,10 @@ interface RequestFacts {
   readonly isCors: boolean;
 }
 
-type Unread = ExposedResponse & { readonly rest: Readable };
-
-export interface StreamPlan {
-  /** Source of the regular expression of the exposed URLs. */
-  readonly pattern: string;
-  readonly cdp: () => CdpClient;
-  readonly targets: () => Targets;
-  readonly clients: BrowserClients;
-  readonly signal: AbortSignal;
+/** The script that replaces `fetch` in pages and workers. */
+export function fetchScript({ pattern }: ExposedHosts): string {
+  const values = [pattern.source, NAME, HEADER, MOST_WAITING].map((one) => JSON.stringify(one));
+  return `(${String(replaceFetch)})(${values.join()});`;
 }
 
 /**
@@ -79,64 +67,50 @@ export interface StreamPlan {
  * asks for each part when the page reads it, so a page that is slow makes its server slow.
  */
 export class ExposedStreams {
-  readonly #plan: StreamPlan;
+  readonly #context: Context;
+  /** The function through which `fetch` of pages reaches this process. */
+  readonly function: PageFunction;
   readonly #open = new Map<string, Stream>();
   readonly #requests = new FetchRequests();
   /** By session: characters of parts since garbage was collected. */
   readonly #delivered = new Map<string, number>();
-  /** Parts that say that there is no such stream, and have not reached their pages. */
-  #refusals = 0;
 
-  constructor(plan: StreamPlan) {
-    this.#plan = plan;
+  constructor(context: Context) {
+    this.#context = context;
+    this.function = new PageFunction(NAME, context);
   }
 
-  /** The script that replaces the function. */
-  get script(): string {
-    const values = [this.#plan.pattern, NAME, HEADER, MOST_WAITING].map((one) => JSON.stringify(one));
-    return `(${String(replaceFetch)})(${values.join()});`;
+  /**
+   * A script has sent a request.
+   *
+   * @param networkId Its id in the domain Network, which it keeps when it is redirected.
+   */
+  track(target: AttachedTarget, frameId: string, url: string, networkId?: string): TrackedRequest {
+    return this.#requests.track(() => senderOf(target, originOf(target, frameId)), url, networkId);
   }
 
-  /** Prepares a page or a worker, before the script runs. */
-  async prepare({ sessionId }: AttachedTarget): Promise<void> {
-    await this.#plan.cdp().send('Runtime.addBinding', { name: NAME }, sessionId);
-  }
-
-  /** A script has sent a request. */
-  track(target: AttachedTarget | undefined, frameId: string, url: string): TrackedRequest {
-    if (!target) return { isOfFetch: () => false, end: () => {} };
-    return this.#requests.track(() => senderOf(target, originOf(target, frameId)), url);
-  }
-
-  /** A script has called the function. Any script can say anything. */
-  receive({ name, payload, executionContextId }: EventParams<'Runtime.bindingCalled'>, sessionId = ''): void {
-    const target = this.#plan.targets().of(sessionId);
-    if (name !== NAME || payload.length > LONGEST_MESSAGE || !target) return;
-    const [, what = '', id = '', url = ''] = MESSAGE.exec(payload) ?? [];
-    const place = `${sessionId} ${executionContextId}`;
+  /** A script has called a function. Any script can say anything. */
+  receive(call: EventParams<'Runtime.bindingCalled'>, sessionId = ''): void {
+    const caller = this.function.callerOf(call, sessionId);
+    if (!caller || call.payload.length > LONGEST_MESSAGE) return;
+    const [, what = '', id = '', url = ''] = MESSAGE.exec(call.payload) ?? [];
+    const { target, place, contextId } = caller;
     const key = `${place} ${id}`;
     if (what === 'begin') {
-      const sender = senderOf(target, target.places.get(executionContextId)?.origin);
+      const sender = senderOf(target, target.places.get(contextId)?.origin);
       if (sender === undefined) return;
       this.#requests.announce(key, { page: pageOf(target).targetId, sender, url });
     } else if (what === 'over') this.#requests.forget(key);
-    else if (what !== '') this.#read(id, { place, sessionId, contextId: executionContextId }, what);
+    else if (what !== '') this.#read(id, caller, what);
   }
 
-  /** The documents of a target, or one of them, were left. */
+  /** The documents of a session, or that of one JavaScript context, were left. */
   leave(sessionId: string, contextId?: number): void {
-    const prefix = `${[sessionId, ...(contextId === undefined ? [] : [contextId])].join(' ')} `;
+    const prefix = prefixOf(sessionId, contextId);
     this.#requests.leave(prefix);
     for (const [id, { reader }] of this.#open)
       if (reader !== undefined && `${reader} `.startsWith(prefix)) this.#close(id);
     if (contextId === undefined) this.#delivered.delete(sessionId);
-  }
-
-  /** The connection to the browser was lost: the pages learn it when the script runs in them again. */
-  lose(): void {
-    for (const id of this.#open.keys()) this.#close(id);
-    this.#requests.leave('');
-    this.#delivered.clear();
   }
 
   /** Returns the response that the page receives first: it has no body, and names the stream. The stream frees the memory. */
@@ -146,10 +120,10 @@ export class ExposedStreams {
     if (this.#open.size >= MOST_OPEN) this.#close(oldestOfMost(this.#open, (one) => one.page));
     const length = Number(valueOf('content-length', headers));
     const kept = new KeptBody(rest, length <= LONG_BODY ? LONG_BODY : MOST_KEPT);
-    this.#plan.clients.keepBody(networkId, kept);
+    this.#context.clients.keepBody(networkId, kept);
     const giveUp = () => stream.reader === undefined && this.#close(id);
     const timer = clock.setTimeout(giveUp, LONGEST_ABSENCE).unref();
-    const stopListening = onAbort(this.#plan.signal, () => this.#close(id));
+    const stopListening = onAbort(this.#context.signal, () => this.#close(id));
     finished(rest, stopListening);
     const close = () => {
       clock.clearTimeout(timer);
@@ -168,25 +142,17 @@ export class ExposedStreams {
     this.#open.delete(id);
   }
 
-  #read(id: string, reader: Reader, what: string): void {
+  #read(id: string, caller: Caller, what: string): void {
     const stream = this.#open.get(id);
     // Only the first reader can read it: its id is a secret that the response contains. A server can name any.
-    if (!stream || (stream.reader ??= reader.place) !== reader.place) {
-      if (what === 'pull') void this.#refuse(id, reader);
-    } else if (what === 'pull') void this.#deliver(id, stream, reader);
+    if (!stream || (stream.reader ??= caller.place) !== caller.place) {
+      if (what === 'pull') void this.function.refuse(caller, { id, isError: true } satisfies PartMessage);
+    } else if (what === 'pull') void this.#deliver(id, stream, caller);
     else this.#close(id);
   }
 
-  /** A page can ask without an end, and not take the answers. */
-  async #refuse(id: string, reader: Reader): Promise<void> {
-    if (this.#refusals >= MOST_OPEN) return;
-    this.#refusals++;
-    await this.#tell(reader, { id, isError: true });
-    this.#refusals--;
-  }
-
   /** Sends the next part when the page wants it and has received the one before: a script can ask for any number at once. */
-  async #deliver(id: string, stream: Stream, reader: Reader): Promise<void> {
+  async #deliver(id: string, stream: Stream, caller: Caller): Promise<void> {
     stream.isWanted = true;
     if (stream.isDelivering) return;
     stream.isDelivering = true;
@@ -194,25 +160,19 @@ export class ExposedStreams {
       stream.isWanted = false;
       const part = await nextOf(stream);
       if (part.bytes === undefined) this.#close(id);
-      await this.#tell(reader, { id, ...part });
+      const told = this.function.tell(caller, { id, ...part } satisfies PartMessage);
+      this.#collectGarbage(caller.target, part.bytes?.length ?? 0);
+      await told;
     }
     stream.isDelivering = false;
   }
 
-  /** Resolves when the page has received the part, or can't. */
-  async #tell({ sessionId, contextId }: Reader, part: PartMessage): Promise<void> {
-    const call = {
-      functionDeclaration: `function (part) { globalThis.${NAME}?.(part); }`,
-      executionContextId: contextId,
-      // Not in the code of an expression, which the browser would keep for some time.
-      arguments: [{ value: part }],
-    };
-    const cdp = this.#plan.cdp();
-    const told = cdp.send('Runtime.callFunctionOn', call, sessionId).catch(() => {});
-    const delivered = (this.#delivered.get(sessionId) ?? 0) + (part.bytes?.length ?? 0);
+  /** The browser keeps what it was told until the page collects its garbage. @param size Of the last part, in characters. */
+  #collectGarbage({ sessionId }: AttachedTarget, size: number): void {
+    const delivered = (this.#delivered.get(sessionId) ?? 0) + size;
     this.#delivered.set(sessionId, delivered % MOST_UNCOLLECTED);
-    if (delivered >= MOST_UNCOLLECTED) cdp.send('HeapProfiler.collectGarbage', {}, sessionId).catch(() => {});
-    await told;
+    if (delivered < MOST_UNCOLLECTED) return;
+    this.#context.cdp.send('HeapProfiler.collectGarbage', {}, sessionId).catch(() => {});
   }
 }
 

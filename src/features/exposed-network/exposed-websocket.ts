@@ -1,16 +1,16 @@
 import type { RawData, WebSocket } from 'ws';
-import type { CdpClient } from '../../connect/cdp-client.js';
 import type { EventParams, ResultOf } from '../../connect/message.js';
 import { onAbort } from '../../shared/abort.js';
 import { isRecord, jsonOf } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
-import type { BrowserClients } from './browser-clients.js';
+import { routeTo } from './connections.js';
+import type { Context } from './context.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
 import { asBytes } from './exposed-request.js';
+import { PageFunction, prefixOf, type Caller } from './page-function.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
-import { routeTo } from './route.js';
 import { areOfOneSite } from './same-site.js';
-import { pageOf, type AttachedTarget, type Targets } from './targets.js';
+import { pageOf, type AttachedTarget } from './targets.js';
 
 /** The name in pages of the function through which their WebSockets reach this process. */
 const NAME = '__exposedWebSocket';
@@ -28,21 +28,16 @@ const ABNORMAL = 1006;
 type Cookie = ResultOf<'Storage.getCookies'>['cookies'][number];
 
 /** What a script of a page says. Any script can say anything: it is read as untrusted. */
-interface Said {
+interface Said extends Caller {
   readonly id: string;
+  /** Of its WebSocket. */
+  readonly key: string;
   readonly message: Readonly<Record<string, unknown>>;
-  readonly target: AttachedTarget;
-  readonly contextId: number;
 }
 
-export interface WebSocketPlan {
-  readonly hosts: ExposedHosts;
-  readonly clients: BrowserClients;
-  readonly cdp: () => CdpClient;
-  readonly targets: () => Targets;
-  readonly signal: AbortSignal;
-  readonly acceptsInsecureCerts: () => boolean;
-  readonly onRequest: (host: string) => void;
+/** The script that replaces the class in pages and workers. */
+export function webSocketScript({ pattern }: ExposedHosts): string {
+  return `(${String(replaceWebSocket)})(${JSON.stringify(pattern.source)}, '${NAME}');`;
 }
 
 /**
@@ -50,74 +45,48 @@ export interface WebSocketPlan {
  * connections.
  */
 export class ExposedWebSockets {
-  readonly #plan: WebSocketPlan;
-  /** By session, JavaScript context and id. Undefined until the request is sent. */
+  readonly #context: Context;
+  /** The function through which the WebSockets of pages reach this process. */
+  readonly function: PageFunction;
+  /** By place and id. Undefined until the request is sent. */
   readonly #open = new Map<string, WebSocket | undefined>();
   /** Bytes that were handed to the network while the page is told of earlier ones. */
   readonly #sent = new Map<string, number>();
-  /** Refusals that have not reached their pages. */
-  #refusals = 0;
 
-  constructor(plan: WebSocketPlan) {
-    this.#plan = plan;
+  constructor(context: Context) {
+    this.#context = context;
+    this.function = new PageFunction(NAME, context);
   }
 
-  /** The script that replaces the class. */
-  get script(): string {
-    return `(${String(replaceWebSocket)})(${JSON.stringify(this.#plan.hosts.pattern.source)}, '${NAME}');`;
+  /** A script has called a function. */
+  receive(call: EventParams<'Runtime.bindingCalled'>, sessionId = ''): void {
+    const caller = this.function.callerOf(call, sessionId);
+    const message = caller && jsonOf(call.payload);
+    if (!caller || !isRecord(message) || typeof message['id'] !== 'string') return;
+    const { id, url } = message;
+    const said = { ...caller, id, message, key: `${caller.place} ${id}` };
+    if (typeof url === 'string') void this.#join(said, url);
+    else if (this.#open.has(said.key)) this.#pass(said);
   }
 
-  /** Prepares a page or a worker. @param source The script, and what else must run there first. */
-  async prepare({ sessionId, type }: AttachedTarget, source: string): Promise<void> {
-    const send = (method: string, params: object = {}) => this.#plan.cdp().send(method, params, sessionId);
-    const isPage = type === 'page' || type === 'iframe';
-    await Promise.all([
-      send('Runtime.addBinding', { name: NAME }),
-      // For the origins of documents.
-      send('Runtime.enable'),
-      ...(isPage
-        ? [
-            send('Page.enable'),
-            send('Page.addScriptToEvaluateOnNewDocument', { source, runImmediately: true }),
-          ]
-        : [send('Runtime.evaluate', { expression: source })]),
-    ]);
-  }
-
-  /** A script has called the function. */
-  receive({ name, payload, executionContextId }: EventParams<'Runtime.bindingCalled'>, sessionId = ''): void {
-    const target = this.#plan.targets().of(sessionId);
-    const message = jsonOf(payload);
-    if (name !== NAME || !target || !isRecord(message) || typeof message['id'] !== 'string') return;
-    const said = { id: message['id'], message, target, contextId: executionContextId };
-    if (typeof message['url'] === 'string') void this.#join(said, message['url']);
-    else if (this.#open.has(keyOf(said))) this.#pass(said);
-  }
-
-  /** The documents of a target were left. */
+  /** The documents of a session, or that of one JavaScript context, were left. */
   leave(sessionId: string, contextId?: number): void {
-    const prefix = [sessionId, ...(contextId === undefined ? [] : [contextId])].join(' ');
+    const prefix = prefixOf(sessionId, contextId);
     for (const [key, socket] of this.#open) {
-      if (!key.startsWith(`${prefix} `)) continue;
+      if (!key.startsWith(prefix)) continue;
       if (socket) close(socket, GOING_AWAY);
       else this.#open.delete(key);
     }
   }
 
-  /** Closes all. */
-  cut(): void {
-    for (const socket of this.#open.values()) socket?.terminate();
-    this.#open.clear();
-  }
-
   async #join(said: Said, text: string): Promise<void> {
-    const url = this.#plan.hosts.read(text, 'websocket');
-    const key = keyOf(said);
+    const { hosts, signal, onRequest, sender } = this.#context;
+    const url = hosts.read(text, 'websocket');
+    const { key } = said;
     if (this.#open.has(key)) return;
     if (url === undefined || this.#open.size >= MOST_OPEN) return this.#refuse(said);
     // Before the headers are known: a script can call the function many times at once.
     this.#open.set(key, undefined);
-    const { signal, onRequest, acceptsInsecureCerts } = this.#plan;
     onRequest(new URL(url).host);
     const { WebSocket: Client } = await loadWs();
     const headers = await this.#headersOf(said, url);
@@ -125,7 +94,7 @@ export class ExposedWebSockets {
     if (signal.aborted || !this.#open.has(key)) return;
     const protocols = listOf(said.message['protocols']);
     const { origin, ...others } = headers;
-    const options = { headers: others, origin, rejectUnauthorized: !acceptsInsecureCerts() };
+    const options = { headers: others, origin, rejectUnauthorized: !sender.acceptsInsecureCerts };
     let socket: WebSocket;
     try {
       // ws passes them on.
@@ -146,7 +115,7 @@ export class ExposedWebSockets {
   #report(said: Said, socket: WebSocket): void {
     let waiting = 0;
     let isFailed = false;
-    const tell = (message: Omit<ToPage, 'id'>) => this.#tell(said, message);
+    const tell = (message: Omit<ToPage, 'id'>) => this.function.tell(said, { id: said.id, ...message });
     socket.on(
       'open',
       () => void tell({ open: { protocol: socket.protocol, extensions: socket.extensions } }),
@@ -162,15 +131,15 @@ export class ExposedWebSockets {
     });
     socket.on('error', () => (isFailed = true));
     socket.on('close', (code, reason) => {
-      this.#open.delete(keyOf(said));
+      this.#open.delete(said.key);
       const close = { code, reason: String(reason), wasClean: code !== ABNORMAL, isFailure: isFailed };
       void tell({ close });
     });
   }
 
   #pass(said: Said): void {
-    const { text, bytes, close: closing } = said.message;
-    const key = keyOf(said);
+    const { key, message } = said;
+    const { text, bytes, close: closing } = message;
     const socket = this.#open.get(key);
     if (isRecord(closing)) {
       const { code, reason } = closing;
@@ -188,32 +157,19 @@ export class ExposedWebSockets {
 
   /** A page can send any number of messages before it takes the answers. */
   async #acknowledge(said: Said, bytes: number): Promise<void> {
-    const key = keyOf(said);
+    const { id, key } = said;
     const before = this.#sent.get(key);
     this.#sent.set(key, (before ?? 0) + bytes);
     if (before !== undefined) return;
     for (let sent = bytes; sent > 0; sent = this.#sent.get(key)!) {
       this.#sent.set(key, 0);
-      await this.#tell(said, { sent });
+      await this.function.tell(said, { id, sent });
     }
     this.#sent.delete(key);
   }
 
-  /** As it can open any number. */
-  async #refuse(said: Said): Promise<void> {
-    if (this.#refusals >= MOST_OPEN) return;
-    this.#refusals++;
-    await this.#tell(said, { close: FAILED });
-    this.#refusals--;
-  }
-
-  /** Resolves when the page has received the message, or can't. */
-  async #tell({ id, target, contextId }: Said, message: Omit<ToPage, 'id'>): Promise<void> {
-    const expression = `globalThis.${NAME}?.(${JSON.stringify({ id, ...message })})`;
-    await this.#plan
-      .cdp()
-      .send('Runtime.evaluate', { expression, contextId }, target.sessionId)
-      .catch(() => {});
+  #refuse(said: Said): Promise<void> {
+    return this.function.refuse(said, { id: said.id, close: FAILED });
   }
 
   /** The headers that the browser would send. */
@@ -222,7 +178,7 @@ export class ExposedWebSockets {
     const origin = place && /^https?:/.test(place.origin) ? place.origin : undefined;
     const { userAgent } = message;
     const cookie = await this.#cookiesFor(url, target, { origin, frameId: place?.frameId });
-    const client = this.#plan.clients.headersOf(pageOf(target).targetId);
+    const client = this.#context.clients.headersOf(pageOf(target).targetId);
     return {
       origin: origin ?? 'null',
       ...(typeof userAgent === 'string' && { 'user-agent': userAgent }),
@@ -241,8 +197,7 @@ export class ExposedWebSockets {
   ): Promise<string> {
     const site = new URL(url.replace(/^ws/, 'http'));
     const { browserContextId } = target;
-    const { cookies } = await this.#plan
-      .cdp()
+    const { cookies } = await this.#context.cdp
       .send('Storage.getCookies', { ...(browserContextId !== undefined && { browserContextId }) })
       .catch(() => ({ cookies: [] }));
     const isSameSite = await this.#isSameSite(site, target, await this.#ancestorsOf(target, place));
@@ -264,7 +219,10 @@ export class ExposedWebSockets {
     const page = pageOf(target);
     // A frame with a process of its own is of another site than the page.
     if (page.type !== 'page') return page.type === 'iframe' ? [] : [origin];
-    const frames = await this.#plan.targets().frames(page, target === page ? (frameId ?? '') : page.targetId);
+    const frames = await this.#context.targets.frames(
+      page,
+      target === page ? (frameId ?? '') : page.targetId,
+    );
     return frames.length === 0 ? [] : [origin, ...frames.map(({ securityOrigin = '' }) => securityOrigin)];
   }
 
@@ -272,17 +230,13 @@ export class ExposedWebSockets {
     for (const origin of ancestors) {
       const page = URL.canParse(origin) ? new URL(origin) : undefined;
       if (page?.protocol !== site.protocol) return false;
-      if (!(await areOfOneSite([page, site], this.#plan.cdp(), pageOf(target).sessionId))) return false;
+      if (!(await areOfOneSite([page, site], this.#context.cdp, pageOf(target).sessionId))) return false;
     }
     return ancestors.length > 0;
   }
 }
 
 const FAILED = { code: ABNORMAL, reason: '', wasClean: false, isFailure: true };
-
-function keyOf({ target, contextId, id }: Said): string {
-  return `${target.sessionId} ${contextId} ${id}`;
-}
 
 function listOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];

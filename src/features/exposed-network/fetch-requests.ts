@@ -1,5 +1,8 @@
 /** Number of requests of all pages that may be announced and have no response. */
 const MOST_ANNOUNCED = 2000;
+/** Number of requests whose first URLs are kept, and the length of one in characters. */
+const MOST_URLS = 1000;
+const LONGEST_URL = 16 * 1024;
 
 /** A request that a script of a page has sent. */
 export interface TrackedRequest {
@@ -30,6 +33,8 @@ export class FetchRequests {
   /** By place and id. */
   readonly #announced = new Map<string, Announced>();
   readonly #sent = new Set<Sent>();
+  /** The first URLs of requests, which can be redirected, by their ids in the domain Network. */
+  readonly #firstUrls = new Map<string, string>();
 
   /** A script announces a request. Any script can announce anything. @param key Begins with its place. */
   announce(key: string, request: Announced): void {
@@ -50,7 +55,8 @@ export class FetchRequests {
   }
 
   /** Counts a request of a script. */
-  track(sender: Sent['sender'], url: string): TrackedRequest {
+  track(sender: Sent['sender'], latestUrl: string, networkId: string | undefined): TrackedRequest {
+    const url = this.#firstUrlOf(latestUrl, networkId);
     const request = { sender, url };
     this.#sent.add(request);
     return {
@@ -63,6 +69,19 @@ export class FetchRequests {
       },
       end: () => this.#sent.delete(request),
     };
+  }
+
+  /** The URL of a request before its redirects. */
+  #firstUrlOf(url: string, networkId: string | undefined): string {
+    if (networkId === undefined || url.length > LONGEST_URL) return url;
+    const known = this.#firstUrls.get(networkId);
+    if (known !== undefined) return known;
+    if (this.#firstUrls.size >= MOST_URLS) {
+      const [oldest] = this.#firstUrls.keys();
+      this.#firstUrls.delete(oldest!);
+    }
+    this.#firstUrls.set(networkId, url);
+    return url;
   }
 }
 

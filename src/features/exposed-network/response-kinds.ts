@@ -1,8 +1,8 @@
-import type { Readable } from 'node:stream';
 import { clock } from '../../shared/clock.js';
-import type { ExposedResponse, ResponseHead } from './exposed-request.js';
+import type { ExposedResponse, Unread } from './body-reader.js';
+import type { Received, ResponseHead } from './exposed-request.js';
 
-export function isStreamOfEvents({ status, headers }: Pick<ResponseHead, 'status' | 'headers'>): boolean {
+export function isStreamOfEvents({ status, headers }: ResponseHead): boolean {
   return status === 200 && /^text\/event-stream\b/i.test(valueOf('content-type', headers) ?? '');
 }
 
@@ -14,7 +14,7 @@ const FILES =
 
 /** Whether a browser downloads a response, which is large or has an unknown length. */
 export function isFile(
-  { status, headers, length = Number.POSITIVE_INFINITY }: ResponseHead,
+  { status, headers, length = Number.POSITIVE_INFINITY }: Received,
   isDownload: boolean,
 ): boolean {
   if (status !== 200 || length < LARGE_FILE) return false;
@@ -33,10 +33,7 @@ export function isRange({ status, headers }: ResponseHead): boolean {
 }
 
 /** Makes of a long range, or of one that arrives slowly, a shorter one. */
-export async function beginningOf(
-  response: ExposedResponse & { readonly rest: Readable },
-  signal: AbortSignal,
-): Promise<ExposedResponse> {
+export async function beginningOf(response: Unread, signal: AbortSignal): Promise<ExposedResponse> {
   const { headers, rest } = response;
   const body: Buffer[] = [];
   const started = clock.now();

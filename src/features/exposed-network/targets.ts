@@ -25,6 +25,8 @@ export interface AttachedTarget extends Target {
 
 /** Prepares a target before its scripts run. Rejects if it is closed. */
 type Prepare = (target: AttachedTarget) => Promise<unknown>;
+/** The documents of a session, or that of one JavaScript context, were left. */
+type Leave = (sessionId: string, contextId?: number) => void;
 
 /** All pages, frames of other sites, and workers of a browser, from their beginning. */
 export class Targets {
@@ -34,11 +36,13 @@ export class Targets {
   readonly #cdp: () => CdpClient;
   readonly #starts: PageStarts;
   readonly #prepare: Prepare;
+  readonly #leave: Leave;
 
-  constructor(cdp: () => CdpClient, starts: PageStarts, prepare: Prepare) {
+  constructor(cdp: () => CdpClient, starts: PageStarts, prepare: Prepare, leave: Leave = () => {}) {
     this.#cdp = cdp;
     this.#starts = starts;
     this.#prepare = prepare;
+    this.#leave = leave;
   }
 
   readonly listeners: EventListeners = {
@@ -53,23 +57,28 @@ export class Targets {
       // A worker that does not respond must not delay the connect.
       if (!target.type.endsWith('worker')) this.#opening.push(begun);
     },
-    'Target.detachedFromTarget': ({ sessionId = '' }) => void this.#attached.delete(sessionId),
+    'Target.detachedFromTarget': ({ sessionId = '' }) => {
+      this.#attached.delete(sessionId);
+      this.#leave(sessionId);
+    },
     'Runtime.executionContextCreated': ({ context: { id, origin, auxData } }, _data, session = '') => {
       const { frameId, isDefault } = auxData ?? {};
       // The JavaScript world of a client can have another origin than the document.
       if (isDefault !== false)
         this.#attached.get(session)?.places.set(id, { origin: asOrigin(origin), frameId });
     },
-    'Runtime.executionContextDestroyed': ({ executionContextId }, _data, session = '') =>
-      void this.#attached.get(session)?.places.delete(executionContextId),
-    'Runtime.executionContextsCleared': (_params, _data, session = '') =>
-      this.#attached.get(session)?.places.clear(),
+    'Runtime.executionContextDestroyed': ({ executionContextId }, _data, session = '') => {
+      this.#attached.get(session)?.places.delete(executionContextId);
+      this.#leave(session, executionContextId);
+    },
+    'Runtime.executionContextsCleared': (_params, _data, session = '') => {
+      this.#attached.get(session)?.places.clear();
+      this.#leave(session);
+    },
   };
 
   /** Attaches to all targets, now and later. Resolves when those that are open are prepared. */
   async open(): Promise<void> {
-    this.#attached.clear();
-    this.#opening = [];
     await this.#attachBelow(undefined);
     await Promise.all(this.#opening);
     this.#opening = [];

@@ -11,13 +11,20 @@ import { readEvent } from '../../../src/connect/message.js';
 import { explainRefusal } from '../../../src/features/exposed-network/explain-refusal.js';
 import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
-import { type StreamLimits, TooLargeError } from '../../../src/features/exposed-network/body-reader.js';
-import { type ExposedRequest, ExposedSender } from '../../../src/features/exposed-network/exposed-request.js';
-import { ExposedStreams, type StreamPlan } from '../../../src/features/exposed-network/exposed-streams.js';
 import {
-  ExposedWebSockets,
-  type WebSocketPlan,
-} from '../../../src/features/exposed-network/exposed-websocket.js';
+  Bodies,
+  type ReaderOptions,
+  type StreamLimits,
+  TooLargeError,
+} from '../../../src/features/exposed-network/body-reader.js';
+import type { Context } from '../../../src/features/exposed-network/context.js';
+import {
+  type ExposedRequest,
+  ExposedSender,
+  type Received,
+} from '../../../src/features/exposed-network/exposed-request.js';
+import { ExposedStreams } from '../../../src/features/exposed-network/exposed-streams.js';
+import { ExposedWebSockets } from '../../../src/features/exposed-network/exposed-websocket.js';
 import { Targets } from '../../../src/features/exposed-network/targets.js';
 import type { CdpClient } from '../../../src/connect/cdp-client.js';
 import { PageStarts } from '../../../src/connect/page-starts.js';
@@ -183,12 +190,18 @@ describe('a request of an exposed URL', () => {
   const opened: (() => unknown)[] = [];
   afterEach(() => opened.splice(0).forEach((close) => close()));
 
+  interface Changes extends Partial<ExposedRequest & ReaderOptions> {
+    /** Whether the body is not read: it is the rest. */
+    keeps?(received: Received): boolean;
+  }
+
   async function serve(onRequest: RequestListener, limits?: StreamLimits) {
     const server = createServer(onRequest);
     let connections = 0;
     server.on('connection', () => connections++);
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    const sender = new ExposedSender(limits);
+    const sender = new ExposedSender();
+    const bodies = new Bodies(limits);
     opened.push(
       () => sender.close(),
       () => server.closeAllConnections(),
@@ -196,9 +209,14 @@ describe('a request of an exposed URL', () => {
     );
     const { port } = server.address() as AddressInfo;
     const url = new ExposedHosts('127.0.0.1').read(`http://127.0.0.1:${port}/`, 'request')!;
-    const request = { url, method: 'GET', headers: {}, body: undefined, isOfEvents: false };
-    const send = async (changes: Partial<ExposedRequest> = {}, { isKept = false } = {}) => {
-      const response = await sender.send({ ...request, ...changes }, new AbortController().signal);
+    const request = { url, method: 'GET', headers: {}, body: undefined };
+    const send = async ({ keeps, ...changes }: Changes = {}, { isKept = false } = {}) => {
+      const { signal } = new AbortController();
+      const received = await sender.send({ ...request, ...changes }, signal);
+      const unread = { ...received, body: [], isCut: false, rest: received.stream, free: () => {} };
+      const response = keeps?.(received)
+        ? unread
+        : await bodies.read(received, { isOfEvents: false, ...changes }, signal);
       if (!isKept) response.free();
       return { ...response, body: Buffer.concat(response.body) };
     };
@@ -329,7 +347,7 @@ describe('a request of an exposed URL', () => {
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
     const url = new ExposedHosts('127.0.0.1').read(`http://127.0.0.1:${port}/`, 'request')!;
-    const request = { url, method: 'GET', headers: {}, body: undefined, isOfEvents: false };
+    const request = { url, method: 'GET', headers: {}, body: undefined };
     const response = new ExposedSender().send(request, new AbortController().signal);
     const shown = await response.then(({ status, headers }) => `${status} ${headers.join()}`, String);
     expect(shown).toContain(found);
@@ -496,7 +514,7 @@ describe('a request of an exposed URL', () => {
     const sender = new ExposedSender();
     const { port } = server.address() as AddressInfo;
     const url = new ExposedHosts('127.0.0.1').read(`https://127.0.0.1:${port}/`, 'request')!;
-    const request = { url, method: 'GET', headers: {}, body: undefined, isOfEvents: false };
+    const request = { url, method: 'GET', headers: {}, body: undefined };
     const left = new AbortController();
     const sending = sender.send(request, left.signal);
     const [connection] = await once(server, 'connection');
@@ -572,12 +590,11 @@ describe('a response that a page reads in parts', () => {
     });
     // Only what a browser answers.
     const streams = new ExposedStreams({
-      pattern: '.',
       clients: { keepBody: (_id: undefined, kept: { drop(): void }) => kept.drop() },
-      cdp: () => ({ send }),
-      targets: () => ({ of: target }),
+      cdp: { send },
+      targets: { of: target },
       signal: new AbortController().signal,
-    } as unknown as StreamPlan);
+    } as unknown as Context);
     const say = (payload: string, executionContextId = 1, session = 'page') =>
       streams.receive({ name: '__exposedFetch', payload, executionContextId }, session);
     const begin = (body: Buffer[] = [], page = 'page') => {
@@ -674,28 +691,29 @@ describe('the WebSockets of a page that calls the function of the lease itself',
   async function serve() {
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
     await once(server, 'listening');
+    const left = new AbortController();
     onTestFinished(() => {
-      sockets.cut();
+      left.abort('left');
       for (const client of server.clients) client.terminate();
       server.close();
     });
     const { port } = server.address() as AddressInfo;
     const told: { id: string; open?: object; close?: { code: number } }[] = [];
     const target = { targetId: 'page', sessionId: 'session', type: 'page', places: new Map() };
-    const send = async (method: string, { expression = '' }: { expression?: string }) => {
-      if (method === 'Runtime.evaluate') told.push(JSON.parse(/\((.*)\)$/.exec(expression)![1]!));
+    const send = async (_method: string, call: { arguments?: { value: (typeof told)[number] }[] }) => {
+      told.push(...(call.arguments ?? []).map(({ value }) => value));
       return { cookies: [] };
     };
     // Only what a browser answers.
     const sockets = new ExposedWebSockets({
       hosts: new ExposedHosts('127.0.0.1'),
       clients: { headersOf: () => ({}) },
-      cdp: () => ({ send }),
-      targets: () => ({ of: () => target, frames: async () => [] }),
-      signal: new AbortController().signal,
-      acceptsInsecureCerts: () => false,
+      cdp: { send },
+      targets: { of: () => target, frames: async () => [] },
+      signal: left.signal,
+      sender: { acceptsInsecureCerts: false },
       onRequest: () => {},
-    } as unknown as WebSocketPlan);
+    } as unknown as Context);
     const call = (id: string, message: object) => {
       const payload = JSON.stringify({ id, ...message });
       sockets.receive({ name: '__exposedWebSocket', payload, executionContextId: 1 }, 'session');

@@ -1,0 +1,111 @@
+import { CdpClient } from '../../connect/cdp-client.js';
+import { freeLoggedObjects } from '../../connect/logged-objects.js';
+import type { EventParams } from '../../connect/message.js';
+import type { CdpSocket } from '../../connect/socket.js';
+import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
+import type { Lasting } from './context.js';
+import { ExposedStreams } from './exposed-streams.js';
+import { ExposedWebSockets } from './exposed-websocket.js';
+import { PageConsole } from './page-console.js';
+import { PausedRequest, type Answering } from './paused-request.js';
+import { Targets, type AttachedTarget } from './targets.js';
+
+/** Time to end the interception, in ms; then its socket is closed. */
+const STOP_TIMEOUT = 1000;
+
+/** The interception of a browser over one WebSocket: all requests, streams and WebSockets of pages that it answers end with it. */
+export class Interception {
+  readonly #socket: CdpSocket;
+  readonly #context: Answering;
+  readonly #webSockets: ExposedWebSockets;
+  readonly #abort: LinkedAbort;
+  #isOpen = false;
+
+  constructor(socket: CdpSocket, lasting: Lasting) {
+    this.#socket = socket;
+    this.#abort = new LinkedAbort(lasting.lease);
+    const targets = new Targets(
+      () => cdp,
+      lasting.starts,
+      (target) => this.#prepare(target),
+      (sessionId, contextId) => {
+        this.#webSockets.leave(sessionId, contextId);
+        this.#context.streams.leave(sessionId, contextId);
+      },
+    );
+    const cdp: CdpClient = new CdpClient(socket.takeOver(), {
+      ...targets.listeners,
+      ...freeLoggedObjects(() => cdp),
+      'Fetch.requestPaused': (paused) => this.#answer(paused),
+      'Runtime.bindingCalled': (call, _data, session) => {
+        this.#webSockets.receive(call, session);
+        this.#context.streams.receive(call, session);
+      },
+    });
+    const context = { ...lasting, cdp, targets, signal: this.#abort.signal };
+    this.#webSockets = new ExposedWebSockets(context);
+    const streams = new ExposedStreams(context);
+    this.#context = { ...context, streams, console: new PageConsole(cdp, targets) };
+    void socket.ended.then(() => this.#end());
+  }
+
+  async open(): Promise<void> {
+    const { cdp, hosts, targets } = this.#context;
+    const patterns = hosts.cdpPatterns.map((urlPattern) => ({ urlPattern }));
+    await Promise.all([cdp.send('Fetch.enable', { patterns }), targets.open()]);
+    this.#isOpen = true;
+  }
+
+  /** Ends the interception. Afterwards no response, and no cookie of one, reaches the browser. Never rejects. */
+  async stop(): Promise<void> {
+    this.#end();
+    const late = () => new Error('The browser did not respond.');
+    // Its response follows the effects of all earlier commands.
+    const disable = () => this.#context.cdp.send('Fetch.disable');
+    await raceTimeout<unknown>(STOP_TIMEOUT, disable, late).catch(() => {});
+  }
+
+  /** Ends the interception, without a response of the browser. */
+  cut(): void {
+    this.#end();
+    this.#socket.cut('closed-by-us');
+  }
+
+  #end(): void {
+    // Without a reason, Node would create an error with a stack trace.
+    this.#abort.abort('stopped');
+    this.#context.targets.close();
+    this.#abort.dispose();
+  }
+
+  #answer(paused: EventParams<'Fetch.requestPaused'>): void {
+    const { hosts, cdp } = this.#context;
+    const { requestId, request } = paused;
+    const url = hosts.read(request.url, 'request');
+    if (url !== undefined) void new PausedRequest(url, paused, this.#context).answer();
+    // It may be gone.
+    else cdp.send('Fetch.continueRequest', { requestId }).catch(() => {});
+  }
+
+  async #prepare(target: AttachedTarget): Promise<void> {
+    const { cdp, streams, script: source } = this.#context;
+    const send = (method: string, params: object = {}) => cdp.send(method, params, target.sessionId);
+    // The browser's own `Fetch.enable` applies to what is loaded later. Those of open pages and workers make them create their loaders again.
+    const renewed = this.#isOpen ? [] : [send('Fetch.enable', { patterns: [] }), send('Fetch.disable')];
+    const isPage = target.type === 'page' || target.type === 'iframe';
+    // The browser handles commands in order: the script finds the functions.
+    await Promise.all([
+      ...renewed,
+      streams.function.add(target),
+      this.#webSockets.function.add(target),
+      // For the origins of documents.
+      send('Runtime.enable'),
+      ...(isPage
+        ? [
+            send('Page.enable'),
+            send('Page.addScriptToEvaluateOnNewDocument', { source, runImmediately: true }),
+          ]
+        : [send('Runtime.evaluate', { expression: source })]),
+    ]);
+  }
+}

@@ -1,0 +1,65 @@
+import type { EventParams } from '../../connect/message.js';
+import type { Context } from './context.js';
+import type { AttachedTarget } from './targets.js';
+
+/** Most messages of one function that no page has taken and that answer what no script of ours asks. */
+const MOST_REFUSALS = 256;
+
+/** A script that has called the function: any script can, with anything. */
+export interface Caller {
+  readonly target: AttachedTarget;
+  readonly contextId: number;
+  /** Of its document or worker: a session and a JavaScript context. */
+  readonly place: string;
+}
+
+/** What a session, or one of its JavaScript contexts, begins the keys of its callers with. */
+export function prefixOf(sessionId: string, contextId?: number): string {
+  return `${sessionId} ${contextId === undefined ? '' : `${contextId} `}`;
+}
+
+/** A function of pages and workers: their scripts reach this process through it, and another one of its name receives the messages. */
+export class PageFunction {
+  readonly #name: string;
+  readonly #context: Pick<Context, 'cdp' | 'targets'>;
+  /** Refusals that have not reached their pages. */
+  #refusals = 0;
+
+  constructor(name: string, context: Pick<Context, 'cdp' | 'targets'>) {
+    this.#name = name;
+    this.#context = context;
+  }
+
+  /** Adds the function to a page or a worker. */
+  async add({ sessionId }: AttachedTarget): Promise<void> {
+    await this.#context.cdp.send('Runtime.addBinding', { name: this.#name }, sessionId);
+  }
+
+  /** Returns who has called it; undefined if another function was called, or the page has gone. */
+  callerOf(
+    { name, executionContextId: contextId }: EventParams<'Runtime.bindingCalled'>,
+    sessionId: string,
+  ): Caller | undefined {
+    const target = name === this.#name ? this.#context.targets.of(sessionId) : undefined;
+    return target && { target, contextId, place: `${sessionId} ${contextId}` };
+  }
+
+  /** Resolves when the page has received a message, or can't. */
+  async tell({ target, contextId }: Caller, message: object): Promise<void> {
+    const call = {
+      functionDeclaration: `function (message) { globalThis.${this.#name}?.(message); }`,
+      executionContextId: contextId,
+      // Not in the code of an expression, which the browser would keep for some time.
+      arguments: [{ value: message }],
+    };
+    await this.#context.cdp.send('Runtime.callFunctionOn', call, target.sessionId).catch(() => {});
+  }
+
+  /** Answers a call that has no effect. A page can call without an end, and not take the answers. */
+  async refuse(caller: Caller, message: object): Promise<void> {
+    if (this.#refusals >= MOST_REFUSALS) return;
+    this.#refusals++;
+    await this.tell(caller, message);
+    this.#refusals--;
+  }
+}

@@ -1,0 +1,256 @@
+import { LinkedAbort, onAbort } from '../../shared/abort.js';
+import { clock, delay } from '../../shared/clock.js';
+import { excerpt } from '../../shared/redact.js';
+import type { EventParams } from '../../connect/message.js';
+import type { ExposedResponse, Unread } from './body-reader.js';
+import { timeOf } from './browser-clients.js';
+import type { Context } from './context.js';
+import type { ExposedUrl } from './exposed-hosts.js';
+import type { Received } from './exposed-request.js';
+import { isOwnHeader, type ExposedStreams } from './exposed-streams.js';
+import type { TrackedRequest } from './fetch-requests.js';
+import { ShownError, type PageConsole } from './page-console.js';
+import { beginningOf, isFile, isRange, isStreamOfEvents } from './response-kinds.js';
+import { isKeptBack } from './same-site.js';
+import { pageOf, type AttachedTarget } from './targets.js';
+
+/** Milliseconds between two checks whether the page still waits for a response. */
+const CHECK_INTERVAL = 250;
+/** Length of a method and an URL in the console of a page, in characters. */
+const LONGEST_NAME = 500;
+/** How Chromium says that a request does not exist. */
+const NO_REQUEST = /invalid interceptionid/i;
+
+/** The errors of a connection, by their code, as a browser names them. */
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'ConnectionRefused',
+  ECONNRESET: 'ConnectionReset',
+  EPIPE: 'ConnectionReset',
+  ENOTFOUND: 'NameNotResolved',
+  EAI_AGAIN: 'NameNotResolved',
+  ETIMEDOUT: 'TimedOut',
+  EHOSTUNREACH: 'AddressUnreachable',
+  ENETUNREACH: 'AddressUnreachable',
+};
+/** How Node says that a connection was closed before a response. Its code is that of a reset. */
+const HUNG_UP = 'socket hang up';
+/** The codes of certificates that are refused. */
+const CERTIFICATE = /CERT|SIGNATURE|^ERR_TLS|ISSUER|CRL/;
+
+const CUT =
+  'the response did not end. The page received its beginning: a response to an exposed request can not be a stream.';
+const INSECURE =
+  'Set ignoreHTTPSErrors of the context (Playwright) or acceptInsecureCerts of connectOptions (Puppeteer) to accept it.';
+
+/** How a body is delivered that is not read as a whole. */
+type Way = 'events' | 'range' | 'file' | 'parts';
+
+/** A request fails for a reason of the browser. */
+class Refusal extends Error {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(reason);
+    this.reason = reason;
+  }
+}
+
+/** What answers the requests of one WebSocket. */
+export interface Answering extends Context {
+  readonly console: PageConsole;
+  readonly streams: ExposedStreams;
+}
+
+/** A request that the browser has paused: it is sent from here, and its response delivered. */
+export class PausedRequest {
+  readonly #url: ExposedUrl;
+  readonly #paused: EventParams<'Fetch.requestPaused'>;
+  readonly #context: Answering;
+  /** Aborts when no page waits for it. */
+  readonly #abort: LinkedAbort;
+  #watching: NodeJS.Timeout | undefined;
+  /** Of documents and scripts: what has sent it. */
+  #target: AttachedTarget | undefined;
+  /** Of scripts. */
+  #tracked: TrackedRequest | undefined;
+
+  constructor(url: ExposedUrl, paused: EventParams<'Fetch.requestPaused'>, context: Answering) {
+    this.#url = url;
+    this.#paused = paused;
+    this.#context = context;
+    this.#abort = new LinkedAbort(context.signal);
+  }
+
+  /** Never rejects: the page may be closed, and the request gone. */
+  async answer(): Promise<void> {
+    const { cdp, targets, streams, onRequest } = this.#context;
+    const { requestId, frameId, resourceType = '', networkId, request } = this.#paused;
+    onRequest(new URL(this.#url).host);
+    this.#watch();
+    try {
+      const isOfScript = /^(XHR|Fetch|EventSource)$/.test(resourceType);
+      if (isOfScript || resourceType === 'Document') this.#target = await targets.containing(frameId);
+      if (isOfScript && this.#target)
+        this.#tracked = streams.track(this.#target, frameId, request.url, networkId);
+      await this.#answer(this.#abort.signal);
+    } catch (error) {
+      // The browser refuses some responses, and the page would wait for another one.
+      const errorReason = this.#reasonOf(error);
+      await cdp.send('Fetch.failRequest', { requestId, errorReason }).catch(() => {});
+    } finally {
+      this.#tracked?.end();
+      this.#stopWatching();
+      this.#abort.dispose();
+    }
+  }
+
+  /** Aborts when no page waits for the response: the browser reports it only to those who ask. */
+  #watch(): void {
+    const { requestId } = this.#paused;
+    this.#watching = clock.setInterval(() => {
+      // It has no body. The error says whether there is such a request.
+      this.#context.cdp.send('Fetch.getResponseBody', { requestId }).catch((error: unknown) => {
+        if (this.#watching && NO_REQUEST.test((error as Error).message)) this.#abort.abort('left');
+      });
+    }, CHECK_INTERVAL);
+  }
+
+  /** The browser has no request any longer when it has its response: that does not mean that the page was left. */
+  #stopWatching(): void {
+    clock.clearInterval(this.#watching);
+    this.#watching = undefined;
+  }
+
+  async #answer(signal: AbortSignal): Promise<void> {
+    const { clients, targets, events, uploads, sender } = this.#context;
+    const { frameId, request } = this.#paused;
+    const before = this.#isOfEventSource ? events.take(frameId, this.#url) : undefined;
+    if (before?.hasEnded === false) return this.#fulfil(await before.next(signal));
+    const last: Record<string, string> =
+      before && before.lastId !== '' ? { 'Last-Event-ID': before.lastId } : {};
+    const conditions = await clients.conditionsOf(targets, frameId);
+    if (conditions?.offline) throw new Refusal('InternetDisconnected');
+    const started = clock.now();
+    using upload = await uploads.read(this.#paused, targets);
+    const headers = { ...last, ...request.headers };
+    const sent = { url: this.#url, method: request.method, headers, body: upload.bytes };
+    const received = await sender.send(sent, signal);
+    const way = this.#wayOf(received);
+    const response = await this.#read(received, way, signal);
+    let first = response;
+    try {
+      if (response.isCut) this.#warn(CUT);
+      const time = conditions ? timeOf(conditions, upload.bytes, response.body) : 0;
+      if (time > 0) await delay(Math.max(0, started + time - clock.now()), signal);
+      if (await isKeptBack(this.#paused, response.headers, this.#context))
+        throw new Refusal('BlockedByResponse');
+      signal.throwIfAborted();
+      const { rest } = response;
+      if (rest) first = await this.#begin({ ...response, rest }, way, signal);
+      this.#stopWatching();
+      signal.throwIfAborted();
+      await this.#fulfil(first, response);
+    } catch (error) {
+      response.rest?.destroy();
+      throw error;
+    } finally {
+      first.free();
+    }
+  }
+
+  /** How a body is delivered that is not read as a whole. Undefined if it is, as far as possible. */
+  #wayOf(received: Received): Way | undefined {
+    const { resourceType, networkId, request } = this.#paused;
+    if (!received.stream) return undefined;
+    if (isStreamOfEvents(received)) {
+      if (this.#isOfEventSource) return 'events';
+      return this.#isOfFetch ? 'parts' : undefined;
+    }
+    if (resourceType === 'Media') return isRange(received) ? 'range' : undefined;
+    if (resourceType !== 'Document') return undefined;
+    if (!this.#context.standIns.arriveFrom(this.#target?.browserContextId)) return undefined;
+    // Of a link with a file name: the browser saves whatever it receives.
+    const isDownload = networkId === undefined && request.headers['Accept'] === undefined;
+    return isFile(received, isDownload) ? 'file' : undefined;
+  }
+
+  /** Reads a body as a whole, as far as possible, unless it is delivered in another way. */
+  async #read(received: Received, way: Way | undefined, signal: AbortSignal): Promise<ExposedResponse> {
+    const own = { ...received, headers: received.headers.filter((one) => !isOwnHeader(one)) };
+    if (way && received.stream)
+      return { ...own, body: [], isCut: false, rest: received.stream, free: () => {} };
+    const options = { isOfEvents: this.#isOfEvents, canContinue: () => this.#isOfFetch };
+    return this.#context.bodies.read(own, options, signal);
+  }
+
+  /** Of a body that was not read to its end, what the browser receives first. */
+  async #begin(unread: Unread, way: Way | undefined, signal: AbortSignal): Promise<ExposedResponse> {
+    const { frameId, networkId, request } = this.#paused;
+    const { events, streams } = this.#context;
+    if (way === 'range') return beginningOf(unread, signal);
+    if (way === 'events') return events.begin(frameId, this.#url, unread).next(signal);
+    if (way === 'file') return this.#standIn(unread);
+    const page = this.#target ? pageOf(this.#target).targetId : '';
+    return streams.begin(unread, { page, networkId, isCors: request.headers['Origin'] !== undefined });
+  }
+
+  #standIn(response: Unread): ExposedResponse {
+    const { rest } = response;
+    const { standIns, lease } = this.#context;
+    rest.once(
+      'close',
+      onAbort(lease, () => rest.destroy()),
+    );
+    const size = standIns.add(this.#url, rest);
+    const headers = response.headers.filter((one) => !/^content-(length|encoding):/i.test(one));
+    return { ...response, headers: [...headers, `content-length: ${size}`], body: [Buffer.alloc(size)] };
+  }
+
+  /** @param shown The response whose headers clients of the browser see. */
+  async #fulfil(response: ExposedResponse, shown: ExposedResponse = response): Promise<void> {
+    const { requestId, request, networkId } = this.#paused;
+    const { status, reason, sent, headers, body } = response;
+    const { cdp, clients } = this.#context;
+    clients.noteExchange(networkId, { url: request.url, sent, received: shown.headers, status });
+    const answer = {
+      requestId,
+      responseCode: status,
+      // For an empty phrase, the browser would use its own, or refuse the status.
+      responsePhrase: reason || ' ',
+      // Their bytes, whatever their encoding is.
+      binaryResponseHeaders: Buffer.from(headers.join('\0'), 'latin1').toString('base64'),
+    };
+    await cdp.sendWithBody('Fetch.fulfillRequest', answer, 'body', body);
+  }
+
+  /** Returns the reason why a request fails, in the words of the browser. */
+  #reasonOf(error: unknown): string {
+    if (error instanceof Refusal) return error.reason;
+    if (error instanceof ShownError) this.#warn(error.message);
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    if (CERTIFICATE.test(code)) this.#warn(`${message}. ${INSECURE}`);
+    return message === HUNG_UP ? 'ConnectionClosed' : (REASONS[code] ?? 'Failed');
+  }
+
+  #warn(text: string): void {
+    const { origin, pathname } = new URL(this.#url);
+    const { request, frameId } = this.#paused;
+    // A query or a user name with a password can contain a secret.
+    const name = excerpt(`${request.method} ${origin}${pathname}`, LONGEST_NAME);
+    void this.#context.console.warn(frameId, `${name}: ${text}`);
+  }
+
+  get #isOfEvents(): boolean {
+    const { method, headers } = this.#paused.request;
+    return method === 'GET' && headers['Accept'] === 'text/event-stream';
+  }
+
+  get #isOfEventSource(): boolean {
+    return this.#isOfEvents && !this.#isOfFetch;
+  }
+
+  /** Whether the page can read its response in parts. */
+  get #isOfFetch(): boolean {
+    return this.#tracked?.isOfFetch() ?? false;
+  }
+}

@@ -1,0 +1,99 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { MessageRules } from '../../connect/message-filter.js';
+import type { EventParams } from '../../connect/message.js';
+import type { BrowserClients } from './browser-clients.js';
+import { ShownError } from './page-console.js';
+import type { Targets } from './targets.js';
+
+/** Maximum size in bytes of the bodies of several requests together: a browser sends each as a whole, and a server can be slow. */
+const MOST_UPLOADING = 512 * 1024 * 1024;
+/** The end of the head of a file in a form, and its maximum length in bytes. */
+const FILE_HEAD = /; filename="([^"\r\n]+)"(?:\r\n[^\r\n]+)*\r\n\r\n$/;
+const LONGEST_FILE_HEAD = 2000;
+
+const TOO_MANY = 'the bodies of the requests that are under way would have more than 512 MB.';
+const UNREADABLE =
+  'the body can not be read: it is a stream, or a form with two files of one name or with a file of the machine of the browser. Pass the content of the file to the page.';
+
+type PausedRequest = Pick<EventParams<'Fetch.requestPaused'>, 'request' | 'frameId'>;
+
+/** A file of this machine that the library has put into a form. */
+interface FormFile {
+  readonly path: string;
+  /** As it is in the form. */
+  readonly name: string;
+  /** Of the form, or of its page. */
+  readonly frameId: string | undefined;
+}
+
+/** A body in the memory of this process, until it is disposed. */
+interface Upload extends Disposable {
+  /** Undefined if the request has none. */
+  readonly bytes: Buffer | undefined;
+}
+
+/** The bodies of the requests of pages. */
+export class RequestBodies {
+  /** The files that the library has put into forms. */
+  readonly #files: FormFile[] = [];
+  /** Bytes of the bodies of requests that have no answer. */
+  #uploading = 0;
+  /** Of the messages of the library. */
+  readonly rules: MessageRules;
+
+  constructor(clients: BrowserClients) {
+    const note = (files: string[], frameId: string | undefined) => {
+      for (const path of files)
+        this.#files.push({ path, frameId, name: basename(path).replaceAll('"', '%22') });
+      return undefined;
+    };
+    this.rules = {
+      commands: {
+        'DOM.setFileInputFiles': ({ files }, sessionId = '') => note(files, clients.targetOf(sessionId)),
+        'input.setFiles': ({ files, context }) => note(files, context),
+      },
+    };
+  }
+
+  /** Reads the body of a request, which loses its own. Rejects if it can't be read, or others occupy the memory. */
+  async read({ request, frameId }: PausedRequest, targets: Targets): Promise<Upload> {
+    const { postDataEntries: parts } = request;
+    if (request.hasPostData === true && !parts) throw new ShownError(UNREADABLE);
+    // Its text is larger than the bytes.
+    delete request.postDataEntries;
+    const read: Buffer[] = [];
+    for (const { bytes } of parts ?? [])
+      read.push(bytes === undefined ? await this.#readFile(read.at(-1), frameId, targets) : bytesOf(bytes));
+    const bytes = parts && (read.length === 1 ? read[0] : Buffer.concat(read));
+    const size = bytes?.length ?? 0;
+    if (this.#uploading > 0 && this.#uploading + size > MOST_UPLOADING) throw new ShownError(TOO_MANY);
+    this.#uploading += size;
+    return { bytes, [Symbol.dispose]: () => void (this.#uploading -= size) };
+  }
+
+  /**
+   * The browser does not send the files of a form. Those that the library has put into forms of this page are on this machine, unless two
+   * of them have the name.
+   */
+  async #readFile(before: Buffer | undefined, frameId: string, targets: Targets): Promise<Buffer> {
+    const [, name = ''] = FILE_HEAD.exec(String(before?.subarray(-LONGEST_FILE_HEAD))) ?? [];
+    const page = await targets.containing(frameId);
+    const paths = new Set<string>();
+    for (const file of this.#files)
+      if (file.name === name && page && (await targets.containing(file.frameId ?? '')) === page)
+        paths.add(file.path);
+    const [path, other] = paths;
+    const file =
+      path === undefined || other !== undefined ? undefined : readFile(path).catch(() => undefined);
+    const content = await file;
+    if (!content) throw new ShownError(UNREADABLE);
+    return content;
+  }
+}
+
+/** A small part is in base64. */
+function bytesOf(part: string | Uint8Array): Buffer {
+  if (typeof part === 'string') return Buffer.from(part, 'base64');
+  return Buffer.from(part.buffer, part.byteOffset, part.byteLength);
+}
