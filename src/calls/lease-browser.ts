@@ -135,14 +135,22 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
 
-/** @internal Leases a browser without connecting to it, for another program. The caller must call `end()`. */
-export async function leaseSession<Session extends object>(
+/**
+ * @internal Leases a browser for another program, which connects by itself. The caller must call `end()`.
+ *
+ * @param beside What needs a connection beside those of the program.
+ */
+export async function leaseSession<Session extends object, Handles = never>(
   pool: BrowserPool<Session>,
   options: SessionLeaseOptions<Session>,
-): Promise<Lease<Session, LeaseFeatures>> {
-  const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
+  beside?: { readonly connector: Connector<Handles>; readonly exposeNetwork: string },
+): Promise<Lease<Session, LeaseFeatures> | PooledLease<Handles, Session>> {
+  const { connector, exposeNetwork } = beside ?? {};
+  const read = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
+  const settings = { ...read, exposeNetwork, reconnect: 'eager' } as const;
   const { openLease, createFeatures } = await loadLease();
-  return openLease({ pools: [pool], settings, features: createFeatures(settings) });
+  const plan = { pools: [pool], settings, features: createFeatures(settings) } as const;
+  return connector ? openLease({ ...plan, connector }) : openLease(plan);
 }
 
 /**

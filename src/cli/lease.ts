@@ -1,9 +1,13 @@
 import type { RunEvent } from '../calls/events.js';
 import { leaseSession } from '../calls/lease-browser.js';
 import type { RunSummary } from '../calls/run.js';
+import { openSocket } from '../connect/connect-session.js';
+import { relay } from '../connect/relay.js';
+import type { OpenClient } from '../connect/socket.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
+import { coreOf } from '../pool/pool-core.js';
 import type { Grant, Replay } from '../services/browser-service.js';
-import { LinkedAbort } from '../shared/abort.js';
+import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { duration, sentence } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import { leaseSettings, type LeaseCommandOptions } from './options.js';
@@ -13,32 +17,52 @@ import { note, oneLine } from './terminal.js';
 interface SessionLease extends AsyncDisposable {
   /** The leased browser. */
   readonly grant: Grant;
+  /** Opens a connection over CDP, for a client of this machine. */
+  readonly openClient: OpenClient;
   /** Lists the recordings and releases the browser, once. Never rejects; failures are printed on stderr. */
   end(): Promise<RunSummary>;
 }
 
 /**
- * Leases a browser without connecting to it. The browser is released however this process ends.
+ * Leases a browser without connecting to it, unless hosts are exposed to it. The browser is released however this process ends.
  *
  * @param signal Aborts the wait for a browser. Once there is one, only `end` ends the lease.
  */
 export async function leaseFromCommand(
   pool: BrowserPool,
   { signal, ...options }: LeaseCommandOptions & { signal: AbortSignal },
+  exposeNetwork?: string,
 ): Promise<SessionLease> {
   const acquiring = new LinkedAbort(signal);
-  const lease = await leaseSession(pool, {
-    ...leaseSettings(options),
-    signal: acquiring.signal,
-    onEvent: createLeaseLog(options.acquireTimeout),
-  }).catch((error: unknown) => {
+  const lease = await leaseSession(
+    pool,
+    {
+      ...leaseSettings(options),
+      signal: acquiring.signal,
+      onEvent: createLeaseLog(options.acquireTimeout),
+    },
+    exposeNetwork === undefined ? undefined : { connector: EXPOSING, exposeNetwork },
+  ).catch((error: unknown) => {
     if (signal.aborted) note(INTERRUPTED);
     throw error;
   });
   acquiring.dispose();
+  const { grant, signal: lost } = lease.context;
+  if (exposeNetwork !== undefined) onAbort(lost, () => note(LOST));
+  const { trust } = coreOf(pool).client;
+  const openClient: OpenClient = (during) =>
+    'handles' in lease
+      ? lease.handles.openClient(during)
+      : openSocket(grant, { protocol: 'cdp', trust, signal: during });
   const end = () => lease.end({ status: 'ok' });
-  return { grant: lease.context.grant, end, [Symbol.asyncDispose]: async () => void (await end()) };
+  return { grant, openClient, end, [Symbol.asyncDispose]: async () => void (await end()) };
 }
+
+/** For the connection that exposes hosts. */
+const EXPOSING = { ...relay(false), refusal: () => '--expose-network needs cdp. Remove the option.' };
+
+const LOST =
+  'The connection that exposes hosts of this machine was lost: requests of the browser to them fail.';
 
 const INTERRUPTED =
   'Waiting up to 5 s for the response to the last acquire request, to release the browser if it leases one. ' +
@@ -80,7 +104,7 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
     case 'recording-unavailable':
       return `Not recorded: ${oneLine(event.error.message)}`;
     case 'host-exposed':
-      return describeExposed(event.host);
+      return `The browser reaches ${oneLine(event.host)} through this machine.`;
     case 'request-refused':
       return `The browser did not load from ${oneLine(event.host)}, which is not allowed.`;
     case 'replays':
@@ -88,11 +112,6 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
     default:
       return undefined;
   }
-}
-
-/** @param host An exposed host, and its port. */
-export function describeExposed(host: string): string {
-  return `The browser reaches ${oneLine(host)} through this machine.`;
 }
 
 /** Describes each recording of a lease. */

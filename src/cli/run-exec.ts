@@ -2,13 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import { PlaywrightEndpoint } from '../calls/playwright-endpoint/playwright-endpoint.js';
 import { serveProxy } from '../calls/serve-proxy.js';
-import { openSocket } from '../connect/connect-session.js';
 import type { Protocol } from '../connect/connector.js';
-import { openSharedEndpoint, type LoopbackEndpoint } from '../connect/loopback-endpoint.js';
-import type { MessageRules } from '../connect/message-filter.js';
+import { openSharedEndpoint } from '../connect/loopback-endpoint.js';
 import { headersTo, trustedUrl } from '../connect/trusted-url.js';
 import { verifyGrant } from '../connect/verify-connection.js';
-import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
 import { optionOfEnvironment } from '../features/options.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { coreOf } from '../pool/pool-core.js';
@@ -18,7 +15,7 @@ import type { Trust } from '../shared/network.js';
 import { signalChild } from '../shared/runtime.js';
 import { CliError, EXIT, exitCodeOf } from './errors.js';
 import type { Interruption } from './interruption.js';
-import { createLeaseLog, describeExposed, describeReplays, leaseFromCommand } from './lease.js';
+import { createLeaseLog, describeReplays, leaseFromCommand } from './lease.js';
 import { leaseSettings, type LeaseCommandOptions } from './options.js';
 import { openPool } from './service.js';
 import { note } from './terminal.js';
@@ -76,28 +73,24 @@ async function withLease(
   options: ExecOptions & { signal: AbortSignal },
   run: Run,
 ): Promise<number> {
-  const { exposeNetwork = optionOfEnvironment('exposeNetwork'), localEndpoint, signal } = options;
-  const lease = await leaseFromCommand(pool, options);
-  let exposed: ExposedNetwork | undefined;
+  const { exposeNetwork = optionOfEnvironment('exposeNetwork'), localEndpoint } = options;
+  const lease = await leaseFromCommand(pool, options, exposeNetwork);
   try {
-    const { grant } = lease;
+    const { grant, openClient } = lease;
     const { trust } = coreOf(pool).client;
-    const exposing = exposeNetwork === undefined ? undefined : '--expose-network';
-    verifyGrant(pool.idOrName, grant, {
-      protocol: 'cdp',
-      needsCdp: localEndpoint ? '--local-endpoint' : exposing,
-    });
+    const needsCdp = localEndpoint ? '--local-endpoint' : undefined;
+    verifyGrant(pool.idOrName, grant, { protocol: 'cdp', needsCdp });
     const addresses = await addressesOf(grant, trust);
-    if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
+    const { cdpUrl, endsWithConnection } = grant;
     // The command can't send them.
-    const needsHeaders =
-      grant.cdpUrl !== undefined && hasEntries(headersTo(new URL(grant.cdpUrl), grant, trust));
-    const isLocal = localEndpoint || needsHeaders;
-    await using endpoint = isLocal ? await openLocalEndpoint(grant, trust, exposed?.rules) : undefined;
+    const needsHeaders = cdpUrl !== undefined && hasEntries(headersTo(new URL(cdpUrl), grant, trust));
+    // A WebSocket of the command would be another lease, of a browser to which nothing is exposed.
+    const isOtherBrowser = exposeNetwork !== undefined && endsWithConnection === true;
+    const isReplaced = needsHeaders || isOtherBrowser;
+    await using endpoint = localEndpoint || isReplaced ? await openSharedEndpoint(openClient) : undefined;
     const local = endpoint?.url;
-    return await run({ ...addresses, local, ...(needsHeaders && { cdp: local }) });
+    return await run({ ...addresses, local, ...(isReplaced && { cdp: local }) });
   } finally {
-    await exposed?.stop();
     describeReplays(await lease.end()).forEach(note);
   }
 }
@@ -206,44 +199,4 @@ function waitForExit(child: ChildProcess, command: string): Promise<number> {
       resolve(isMissing ? EXIT.notFound : EXIT.notStarted);
     });
   });
-}
-
-/** Answers the requests of the browser to some hosts, over a connection beside that of the command. */
-async function expose(
-  grant: Grant,
-  trust: Trust,
-  hosts: string,
-  signal: AbortSignal,
-): Promise<ExposedNetwork> {
-  const { ExposedNetwork } = await import('../features/exposed-network/exposed-network.js');
-  const seen = new Set<string>();
-  const exposed = new ExposedNetwork({
-    hosts,
-    acceptsInsecureCerts: false,
-    open: (during) => openSocket(grant, { protocol: 'cdp', trust, signal: during }),
-    onRequest: (host) => {
-      if (!seen.has(host)) note(describeExposed(host));
-      seen.add(host);
-    },
-    onLost: () => note(LOST),
-  });
-  try {
-    await exposed.open(signal);
-  } catch (error) {
-    exposed.cut();
-    throw error;
-  }
-  return exposed;
-}
-
-const LOST =
-  'The connection that exposes hosts of this machine was lost: requests of the browser to them fail.';
-
-/** Opens an address on loopback that connects each client to the browser with a new WebSocket. */
-async function openLocalEndpoint(
-  grant: Grant,
-  trust: Trust,
-  rules: readonly MessageRules[] = [],
-): Promise<LoopbackEndpoint> {
-  return openSharedEndpoint((signal) => openSocket(grant, { protocol: 'cdp', trust, signal, rules }));
 }

@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { FakeService, JWT, session } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
+import { PlayedBrowser } from '../support/played-browser.js';
 import { processesOf, variablesOfProcess } from '../support/processes.js';
 import { startProgram, variablesOf } from '../support/program.js';
 import { Site } from '../support/site.js';
@@ -312,6 +313,21 @@ describe('exec, at a service with a script,', () => {
     expect(await run('--local-endpoint', '--', 'node', '-e', script, '{endpoint}')).toMatchObject({
       code: 5,
     });
+  });
+
+  it('gives the command the browser to which hosts are exposed, where a WebSocket of its own would be another lease', async () => {
+    await using browser = await PlayedBrowser.start();
+    browser.onText = (text, client) => {
+      const { id, sessionId } = JSON.parse(text) as { id: number; sessionId?: string };
+      client.send(JSON.stringify({ id, sessionId, result: { sessionId: 'client', targetInfos: [] } }));
+    };
+    const script = `
+      const socket = new (require('ws'))(process.env.BROWSER_POOL_CDP_WS_URL);
+      socket.on('open', () => process.exit(5));`;
+    const browserless = ['--service', 'browserless', '--base-url', browser.url.replace('ws', 'http')];
+    const args = ['exec', 'any', ...browserless, '--expose-network', 'localhost:1'];
+    expect(await runHere([...args, '--', 'node', '-e', script])).toMatchObject({ code: 5 });
+    expect(browser.dialled).toBe(1);
   });
 
   it('unsets the variables of an outer exec', async () => {
