@@ -1,13 +1,10 @@
 import type { Readable } from 'node:stream';
 import { clock, delay } from '../../shared/clock.js';
 import type { Received, ResponseHead } from './exposed-request.js';
-import { ShownError } from './page-console.js';
 import { Room } from './room.js';
 
 /** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
 export interface StreamLimits {
-  /** From the beginning of a stream of events, which its EventSource requests again. */
-  readonly eventSource: number;
   /** Without a byte. */
   readonly silence: number;
   /** From the beginning of a response that does not name its length. */
@@ -16,7 +13,7 @@ export interface StreamLimits {
   readonly continued: number;
 }
 
-export const LIMITS: StreamLimits = { eventSource: 1500, silence: 10_000, total: 30_000, continued: 300 };
+export const LIMITS: StreamLimits = { silence: 10_000, total: 30_000, continued: 300 };
 /** Maximum size of a body in bytes: Chromium closes a connection with a message of more than 100 MB, which is encoded in base64. */
 const LARGEST_BODY = 64 * 1024 * 1024;
 /** Size in bytes of a body from which a page that can reads it in parts: the browser would hold it several times. */
@@ -24,19 +21,14 @@ export const LONG_BODY = 16 * 1024 * 1024;
 /** Size in bytes of a body that waits for no memory. */
 const SMALL_BODY = 1024 * 1024;
 
+/** A fault of a request, which the console of its page explains. */
+export class ShownError extends Error {}
+
 /** The body of a response is larger than CDP can carry. */
 export class TooLargeError extends ShownError {
   constructor() {
     super('the response has more than 64 MB, which can not be sent to the browser.');
   }
-}
-
-/** What a request says about its response. */
-export interface ReaderOptions {
-  /** It asks for a stream of events, and its client connects again when the response ends. */
-  readonly isOfEvents: boolean;
-  /** Whether the page can read the rest of a body that is large, or does not end soon. */
-  canContinue?(this: void): boolean;
 }
 
 /** The body of a response. */
@@ -69,17 +61,23 @@ export class Bodies {
     this.limits = limits;
   }
 
-  /** Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits. */
-  async read(received: Received, options: ReaderOptions, signal: AbortSignal): Promise<ExposedResponse> {
+  /**
+   * Reads a body until its end, or until it is cut. While others occupy the memory, nothing is read: its server waits.
+   *
+   * @param canContinue Whether the page can read the rest of a body that is large, or does not end soon.
+   */
+  async read(received: Received, canContinue: () => boolean, signal: AbortSignal): Promise<ExposedResponse> {
     const { stream } = received;
     const body = stream
-      ? await new BodyReader(stream, this, { ...received, ...options }).read(signal)
+      ? await new BodyReader(stream, this, { ...received, canContinue }).read(signal)
       : { body: [], isCut: false, free: () => {} };
     return { ...received, ...body };
   }
 }
 
-type HowToRead = ReaderOptions & Pick<Received, 'length' | 'hasLength'>;
+interface HowToRead extends Pick<Received, 'length' | 'hasLength'> {
+  canContinue(this: void): boolean;
+}
 
 class BodyReader {
   readonly #source: Readable;
@@ -173,7 +171,7 @@ class BodyReader {
 
   /** Whether the page can read the rest. On a busy machine, it is known some time after the response has come. */
   #check(): boolean {
-    if (this.#canContinue || !this.#how.canContinue?.()) return this.#canContinue;
+    if (this.#canContinue || !this.#how.canContinue()) return this.#canContinue;
     const freeWhole = this.#free;
     this.#free = undefined;
     this.#canContinue = this.#hold(this.#size);
@@ -199,13 +197,11 @@ class BodyReader {
   }
 
   #startTimers(cut: () => void): void {
-    const { silence, total, eventSource, continued } = this.#memory.limits;
-    const { hasLength, isOfEvents } = this.#how;
+    const { silence, total, continued } = this.#memory.limits;
     this.#silent = clock.setTimeout(cut, silence);
-    const longest = isOfEvents ? eventSource : total;
     const cutOrWait = () => {
       if (this.#check()) cut();
-      else if (!hasLength) this.#longest = clock.setTimeout(cut, longest - continued);
+      else if (!this.#how.hasLength) this.#longest = clock.setTimeout(cut, total - continued);
     };
     this.#longest = clock.setTimeout(cutOrWait, continued);
   }

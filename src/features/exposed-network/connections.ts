@@ -1,9 +1,10 @@
 import http2, { type ClientHttp2Session } from 'node:http2';
 import { isIP, type LookupFunction } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
+import { isLoopback } from '../../shared/urls.js';
 
 /** How a host is reached: options of Node's connections. */
-export interface Route {
+interface Route {
   readonly lookup?: LookupFunction;
   /**
    * Milliseconds until Node ends the attempt at one address of a host for the next address. After its usual 250, a process that is busy
@@ -18,11 +19,17 @@ export function routeTo({ hostname }: URL): Route {
   return { autoSelectFamilyAttemptTimeout: 2000 };
 }
 
-export function isLocalhost(name: string): boolean {
+/** A browser resolves these names by itself. */
+function isLocalhost(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost');
 }
 
-/** A browser resolves these names by itself, to both addresses, and not every system does. */
+/** Whether nobody can read, or change, what a server sends. */
+export function isTrustworthy({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || isLoopback(hostname) || isLocalhost(hostname);
+}
+
+/** A browser resolves it to both addresses, and not every system does. */
 const lookupLocalhost: LookupFunction = (_hostname, { all }, callback) => {
   const addresses = [
     { address: '127.0.0.1', family: 4 },
@@ -32,7 +39,7 @@ const lookupLocalhost: LookupFunction = (_hostname, { all }, callback) => {
   callback(null, '127.0.0.1', 4);
 };
 
-export interface TlsHow {
+interface TlsHow {
   readonly rejectUnauthorized: boolean;
   readonly route: Route;
 }

@@ -9,8 +9,12 @@ import type { ExposedSender } from './exposed-request.js';
 import type { RequestBodies } from './request-bodies.js';
 import type { Targets } from './targets.js';
 
-/** What lasts as long as the lease. */
-export interface Lasting {
+/** What answers the requests of a browser over one WebSocket. All but three last as long as the lease. */
+export interface Context {
+  readonly cdp: CdpClient;
+  readonly targets: Targets;
+  /** Aborts when the WebSocket has ended. */
+  readonly signal: AbortSignal;
   readonly hosts: ExposedHosts;
   readonly sender: ExposedSender;
   readonly bodies: Bodies;
@@ -25,12 +29,4 @@ export interface Lasting {
   readonly lease: AbortSignal;
   /** Called with each exposed host, and its port, that is requested. */
   onRequest(this: void, host: string): void;
-}
-
-/** What lasts as long as one WebSocket to the browser. */
-export interface Context extends Lasting {
-  readonly cdp: CdpClient;
-  readonly targets: Targets;
-  /** Aborts when the WebSocket has ended. */
-  readonly signal: AbortSignal;
 }

@@ -27,39 +27,38 @@ const LONGEST_EVENT = 8 * 1024 * 1024;
  * which the EventSource connects again, while the connection to its server stays open.
  */
 export class EventStreams {
-  /** By frame and URL. An interception does not see the id of the last event, which would tell two of one page apart. */
-  readonly #byPlace = new Map<string, EventStream[]>();
+  readonly #all = new Set<EventStream>();
   readonly #signal: AbortSignal;
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
   }
 
-  /** Returns the stream of an EventSource that connects again, which may have ended. */
+  /**
+   * Returns the stream of an EventSource that connects again, which may have ended. An interception does not see the id of the last event,
+   * which would tell two of one frame and URL apart.
+   */
   take(frameId: string, url: ExposedUrl): EventStream | undefined {
-    const waiting = this.#byPlace.get(`${frameId} ${url}`)?.find(({ isAbsent }) => isAbsent);
-    if (waiting?.hasEnded) this.#forget(`${frameId} ${url}`, waiting);
+    const waiting = [...this.#all].find(({ place, isAbsent }) => isAbsent && place === `${frameId} ${url}`);
+    if (waiting?.hasEnded) this.#all.delete(waiting);
     return waiting;
   }
 
   begin(frameId: string, url: ExposedUrl, response: Unread): EventStream {
-    const place = `${frameId} ${url}`;
-    const stream = new EventStream(response, () => this.#forget(place, stream));
-    const stopListening = onAbort(this.#signal, () => stream.close());
-    response.rest.once('close', stopListening);
-    this.#byPlace.set(place, [...(this.#byPlace.get(place) ?? []), stream]);
+    const stream = new EventStream(`${frameId} ${url}`, response, () => this.#all.delete(stream));
+    this.#all.add(stream);
+    response.rest.once(
+      'close',
+      onAbort(this.#signal, () => stream.close()),
+    );
     return stream;
-  }
-
-  #forget(place: string, stream: EventStream): void {
-    const others = this.#byPlace.get(place)?.filter((one) => one !== stream) ?? [];
-    if (others.length > 0) this.#byPlace.set(place, others);
-    else this.#byPlace.delete(place);
   }
 }
 
 /** One stream of events. */
 export class EventStream {
+  /** The frame and the URL of its EventSource. */
+  readonly place: string;
   /** Its EventSource is between two parts. */
   isAbsent = false;
   hasEnded = false;
@@ -74,7 +73,8 @@ export class EventStream {
   #notify = () => {};
   #absence: NodeJS.Timeout | undefined;
 
-  constructor(response: Unread, onGone: () => void) {
+  constructor(place: string, response: Unread, onGone: () => void) {
+    this.place = place;
     this.#response = response;
     this.#onGone = onGone;
     const { rest } = response;

@@ -8,7 +8,6 @@ import type { OpenCdp } from '../../connect/socket.js';
 import { StandIns } from '../../connect/stand-ins.js';
 import { Bodies } from './body-reader.js';
 import { BrowserClients } from './browser-clients.js';
-import type { Lasting } from './context.js';
 import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import { ExposedSender } from './exposed-request.js';
@@ -50,7 +49,7 @@ export interface ExposePlan {
 export class ExposedNetwork implements ConnectExtension {
   readonly #plan: ExposePlan;
   readonly #abort = new LinkedAbort();
-  readonly #lasting: Lasting;
+  readonly #lasting: ConstructorParameters<typeof Interception>[1];
   /** Over the current WebSocket. */
   #interception: Interception | undefined;
 

@@ -4,8 +4,7 @@ import https from 'node:https';
 import { Duplex, pipeline, type Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { raceAbort } from '../../shared/abort.js';
-import { isLoopback } from '../../shared/urls.js';
-import { Http2Sessions, isLocalhost, routeTo } from './connections.js';
+import { Http2Sessions, isTrustworthy, routeTo } from './connections.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 
 /** A request of a page, to be sent from this machine. */
@@ -37,14 +36,11 @@ export interface Received extends ResponseHead {
 }
 
 /** A response as Node reports it. */
-interface Answer {
-  readonly status: number;
-  readonly reason: string;
+interface Answer extends Omit<ResponseHead, 'headers'> {
   /** Names and values, in turn. */
   readonly rawHeaders: readonly string[];
   readonly read: IncomingHttpHeaders;
   readonly stream: Readable;
-  readonly sent: Readonly<Record<string, string>>;
 }
 
 /** A method of HTTP whose response has a body. */
@@ -208,11 +204,9 @@ export function asBytes(value: string): string {
 }
 
 /** A browser accepts the newer encodings only where no old proxy can be between it and the server. */
-function encodingsFor({ protocol, hostname }: URL): string {
-  const isTrustworthy = protocol === 'https:' || isLoopback(hostname) || isLocalhost(hostname);
-  return ['gzip', 'deflate', ...(isTrustworthy ? ['br', ...('zstd' in DECODERS ? ['zstd'] : [])] : [])].join(
-    ', ',
-  );
+function encodingsFor(url: URL): string {
+  const newer = ['br', 'zstd'].filter((name) => name in DECODERS);
+  return ['gzip', 'deflate', ...(isTrustworthy(url) ? newer : [])].join(', ');
 }
 
 /** Accept a body that was cut. */

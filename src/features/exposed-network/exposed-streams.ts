@@ -8,7 +8,7 @@ import type { Context } from './context.js';
 import type { ExposedHosts } from './exposed-hosts.js';
 import { FetchRequests, oldestOfMost, type TrackedRequest } from './fetch-requests.js';
 import { replaceFetch, type PartMessage } from './page-fetch.js';
-import { PageFunction, prefixOf, type Caller } from './page-function.js';
+import { PageFunction, prefixOf, scriptOf, type Caller } from './page-function.js';
 import { valueOf } from './response-kinds.js';
 import { originOf, pageOf, type AttachedTarget } from './targets.js';
 
@@ -58,8 +58,7 @@ interface RequestFacts {
 
 /** The script that replaces `fetch` in pages and workers. */
 export function fetchScript({ pattern }: ExposedHosts): string {
-  const values = [pattern.source, NAME, HEADER, MOST_WAITING].map((one) => JSON.stringify(one));
-  return `(${String(replaceFetch)})(${values.join()});`;
+  return scriptOf(replaceFetch, NAME, { pattern: pattern.source, header: HEADER, waiting: MOST_WAITING });
 }
 
 /**

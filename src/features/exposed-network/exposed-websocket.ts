@@ -3,11 +3,11 @@ import type { EventParams, ResultOf } from '../../connect/message.js';
 import { onAbort } from '../../shared/abort.js';
 import { isRecord, jsonOf } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
-import { routeTo } from './connections.js';
+import { isTrustworthy, routeTo } from './connections.js';
 import type { Context } from './context.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
 import { asBytes } from './exposed-request.js';
-import { PageFunction, prefixOf, type Caller } from './page-function.js';
+import { PageFunction, prefixOf, scriptOf, type Caller } from './page-function.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
 import { areOfOneSite } from './same-site.js';
 import { pageOf, type AttachedTarget } from './targets.js';
@@ -37,7 +37,7 @@ interface Said extends Caller {
 
 /** The script that replaces the class in pages and workers. */
 export function webSocketScript({ pattern }: ExposedHosts): string {
-  return `(${String(replaceWebSocket)})(${JSON.stringify(pattern.source)}, '${NAME}');`;
+  return scriptOf(replaceWebSocket, NAME, pattern.source);
 }
 
 /**
@@ -174,66 +174,61 @@ export class ExposedWebSockets {
 
   /** The headers that the browser would send. */
   async #headersOf({ message, target, contextId }: Said, url: ExposedUrl): Promise<Record<string, string>> {
-    const place = target.places.get(contextId);
-    const origin = place && /^https?:/.test(place.origin) ? place.origin : undefined;
+    const { origin = 'null', frameId = '' } = target.places.get(contextId) ?? {};
     const { userAgent } = message;
-    const cookie = await this.#cookiesFor(url, target, { origin, frameId: place?.frameId });
-    const client = this.#context.clients.headersOf(pageOf(target).targetId);
+    const isOfWeb = /^https?:/.test(origin);
+    const cookie = await this.#cookiesFor(url, target, isOfWeb ? { origin, frameId } : undefined);
     return {
-      origin: origin ?? 'null',
+      origin: isOfWeb ? origin : 'null',
       ...(typeof userAgent === 'string' && { 'user-agent': userAgent }),
       'cache-control': 'no-cache',
       pragma: 'no-cache',
       ...(cookie !== '' && { cookie: asBytes(cookie) }),
-      ...client,
+      ...this.#context.clients.headersOf(pageOf(target).targetId),
     };
   }
 
   /** The cookies that a browser sends with a WebSocket: those of other sites only with `SameSite=None`. */
-  async #cookiesFor(
-    url: ExposedUrl,
-    target: AttachedTarget,
-    place: { origin: string | undefined; frameId: string | undefined },
-  ): Promise<string> {
-    const site = new URL(url.replace(/^ws/, 'http'));
+  async #cookiesFor(url: ExposedUrl, target: AttachedTarget, place: WebPlace | undefined): Promise<string> {
+    const server = new URL(url.replace(/^ws/, 'http'));
     const { browserContextId } = target;
     const { cookies } = await this.#context.cdp
       .send('Storage.getCookies', { ...(browserContextId !== undefined && { browserContextId }) })
       .catch(() => ({ cookies: [] }));
-    const isSameSite = await this.#isSameSite(site, target, await this.#ancestorsOf(target, place));
-    const sent = cookies.filter((cookie) => {
-      if (!isFor(cookie, site) || cookie.partitionKey !== undefined) return false;
-      return cookie.sameSite === 'None' || isSameSite;
-    });
+    const isSameSite = place !== undefined && (await this.#isSameSite(server, target, place));
+    const sent = cookies.filter(
+      (cookie) =>
+        isFor(cookie, server) &&
+        cookie.partitionKey === undefined &&
+        (cookie.sameSite === 'None' || isSameSite),
+    );
     // As browsers order them.
     sent.sort((one, other) => other.path.length - one.path.length);
     return sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ');
   }
 
-  /** The origins of a document, and of all that contain it. Empty if they are not known. */
-  async #ancestorsOf(
-    target: AttachedTarget,
-    { origin, frameId }: { origin: string | undefined; frameId: string | undefined },
-  ): Promise<readonly string[]> {
-    if (origin === undefined) return [];
+  /** Whether a document or a worker, and all that contain it, are of the site of a server. */
+  async #isSameSite(server: URL, target: AttachedTarget, { origin, frameId }: WebPlace): Promise<boolean> {
+    const { targets, cdp } = this.#context;
     const page = pageOf(target);
     // A frame with a process of its own is of another site than the page.
-    if (page.type !== 'page') return page.type === 'iframe' ? [] : [origin];
-    const frames = await this.#context.targets.frames(
-      page,
-      target === page ? (frameId ?? '') : page.targetId,
-    );
-    return frames.length === 0 ? [] : [origin, ...frames.map(({ securityOrigin = '' }) => securityOrigin)];
-  }
-
-  async #isSameSite(site: URL, target: AttachedTarget, ancestors: readonly string[]): Promise<boolean> {
-    for (const origin of ancestors) {
-      const page = URL.canParse(origin) ? new URL(origin) : undefined;
-      if (page?.protocol !== site.protocol) return false;
-      if (!(await areOfOneSite([page, site], this.#context.cdp, pageOf(target).sessionId))) return false;
+    if (page.type === 'iframe') return false;
+    const top = { securityOrigin: origin };
+    const isPage = page.type === 'page';
+    const frames = isPage ? await targets.frames(page, target === page ? frameId : page.targetId) : [top];
+    for (const { securityOrigin = '' } of frames.length === 0 ? [] : [top, ...frames]) {
+      const document = URL.canParse(securityOrigin) ? new URL(securityOrigin) : undefined;
+      if (document?.protocol !== server.protocol) return false;
+      if (!(await areOfOneSite([document, server], cdp, page.sessionId))) return false;
     }
-    return ancestors.length > 0;
+    return frames.length > 0;
   }
+}
+
+/** Where a script of a web page runs. */
+interface WebPlace {
+  readonly origin: string;
+  readonly frameId: string;
 }
 
 const FAILED = { code: ABNORMAL, reason: '', wasClean: false, isFailure: true };
@@ -251,11 +246,11 @@ function close(socket: WebSocket, code: number | undefined, reason = ''): void {
   }
 }
 
-function isFor({ domain, path, secure }: Cookie, { hostname, pathname, protocol }: URL): boolean {
+function isFor({ domain, path, secure }: Cookie, url: URL): boolean {
+  const { hostname, pathname } = url;
   const isDomain = domain.startsWith('.')
     ? hostname === domain.slice(1) || hostname.endsWith(domain)
     : hostname === domain;
   const isPath = pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
-  const isTrustworthy = protocol === 'https:' || /^(.*\.)?localhost$|^127\.|^\[::1\]$/.test(hostname);
-  return isDomain && isPath && (!secure || isTrustworthy);
+  return isDomain && isPath && (!secure || isTrustworthy(url));
 }

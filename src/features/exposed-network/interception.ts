@@ -3,10 +3,9 @@ import { freeLoggedObjects } from '../../connect/logged-objects.js';
 import type { EventParams } from '../../connect/message.js';
 import type { CdpSocket } from '../../connect/socket.js';
 import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
-import type { Lasting } from './context.js';
+import type { Context } from './context.js';
 import { ExposedStreams } from './exposed-streams.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
-import { PageConsole } from './page-console.js';
 import { PausedRequest, type Answering } from './paused-request.js';
 import { Targets, type AttachedTarget } from './targets.js';
 
@@ -21,7 +20,7 @@ export class Interception {
   readonly #abort: LinkedAbort;
   #isOpen = false;
 
-  constructor(socket: CdpSocket, lasting: Lasting) {
+  constructor(socket: CdpSocket, lasting: Omit<Context, 'cdp' | 'targets' | 'signal'>) {
     this.#socket = socket;
     this.#abort = new LinkedAbort(lasting.lease);
     const targets = new Targets(
@@ -44,8 +43,7 @@ export class Interception {
     });
     const context = { ...lasting, cdp, targets, signal: this.#abort.signal };
     this.#webSockets = new ExposedWebSockets(context);
-    const streams = new ExposedStreams(context);
-    this.#context = { ...context, streams, console: new PageConsole(cdp, targets) };
+    this.#context = { ...context, streams: new ExposedStreams(context) };
     void socket.ended.then(() => this.#end());
   }
 

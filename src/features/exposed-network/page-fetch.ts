@@ -1,3 +1,5 @@
+import type { OpenChannel } from './page-function.js';
+
 /**
  * What a message of the replaced `fetch` says: a request begins, or has its response; the page wants the next part of a response, or no
  * further one. The id follows, after a space, and the URL of a request that begins: text, because a page can replace what writes JSON.
@@ -13,27 +15,39 @@ export interface PartMessage {
   readonly isError?: boolean;
 }
 
+interface FetchValues {
+  /** Source of the regular expression of the URLs. */
+  readonly pattern: string;
+  /** Names the header of such a response, whose value is its id. */
+  readonly header: string;
+  /** Bytes that may wait until the page reads them. */
+  readonly waiting: number;
+}
+
 /**
  * Replaces `fetch` in a page or a worker, for URLs of exposed hosts: the bodies of some responses arrive in parts, which no command of
  * CDP can deliver. Runs there, before the page's own scripts, and so uses nothing of this module.
- *
- * @param pattern Source of the regular expression of the URLs.
- * @param name Name of the function that passes a message to this process, and of the one that receives those of this process.
- * @param header Names the header of such a response, whose value is its id.
- * @param waiting Bytes that may wait until the page reads them.
  */
 // oxlint-disable-next-line max-lines-per-function -- only this function is there
-export function replaceFetch(pattern: string, name: string, header: string, waiting: number): void {
-  type Passing = ((message: string) => void) & { lose?: () => void };
-  const scope = globalThis as unknown as Record<string, Passing | undefined>;
-  const pass = scope[name];
-  // It runs again after this process has lost its connection.
-  if (pass?.lose) return pass.lose();
+export function replaceFetch(
+  open: OpenChannel,
+  name: string,
+  { pattern, header, waiting }: FetchValues,
+): void {
   const native = globalThis.fetch;
-  if (!pass || typeof native !== 'function') return;
+  if (typeof native !== 'function') return;
+  const pulls = new Map<string, (part: PartMessage) => void>();
+  const receive = (part: PartMessage) => {
+    const resolve = pulls.get(part.id);
+    pulls.delete(part.id);
+    resolve?.(part);
+  };
+  const pass = open(name, receive, () => {
+    for (const id of pulls.keys()) receive({ id, isError: true });
+  });
+  if (!pass) return;
   const isExposed = new RegExp(pattern);
   const say = (what: FetchMessage, id: string, url = '') => pass(`${what} ${id} ${url}`);
-  const pulls = new Map<string, (part: PartMessage) => void>();
   const { Request: NativeRequest, Response: NativeResponse, Headers: NativeHeaders } = globalThis;
   const NativeStream = globalThis.ReadableStream;
   const { prototype } = NativeResponse;
@@ -148,22 +162,19 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
       const url = urlOf(request);
       // The page can not read a response without CORS, and an aborted request has none.
       const isOpaque = (options?.mode ?? ofRequest?.mode) === 'no-cors';
-      const signal = options?.signal === undefined ? ofRequest?.signal : options.signal;
+      const signal = (options?.signal === undefined ? ofRequest?.signal : options.signal) ?? undefined;
       if (url === undefined || !isExposed.test(url) || isOpaque || signal?.aborted)
         return Reflect.apply(target, self, parameters) as Promise<Response>;
       const id = `${Math.random()}`;
       say('begin', id, url);
-      const responding = Reflect.apply(target, self, parameters) as Promise<Response>;
-      return responding.then(
-        (response) => {
+      const respond = async () => {
+        try {
+          return adopt(await (Reflect.apply(target, self, parameters) as Promise<Response>), signal);
+        } finally {
           say('over', id);
-          return adopt(response, signal ?? undefined);
-        },
-        (error: unknown) => {
-          say('over', id);
-          throw error;
-        },
-      );
+        }
+      };
+      return respond();
     },
   });
   // Of a worker, its prototype has the function.
@@ -173,16 +184,4 @@ export function replaceFetch(pattern: string, name: string, header: string, wait
     ...Object.getOwnPropertyDescriptor(holder, 'fetch'),
     value: replaced,
   });
-  const receive: Passing = (message) => {
-    const part = message as unknown as PartMessage;
-    const resolve = pulls.get(part.id);
-    pulls.delete(part.id);
-    resolve?.(part);
-  };
-  receive.lose = () => {
-    for (const id of pulls.keys()) receive({ id, isError: true } as unknown as string);
-  };
-  // Not writable: a later connection adds its function again.
-  const how = { writable: false, enumerable: false, configurable: true };
-  Object.defineProperty(globalThis, name, { value: receive, ...how });
 }

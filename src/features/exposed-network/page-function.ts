@@ -18,7 +18,10 @@ export function prefixOf(sessionId: string, contextId?: number): string {
   return `${sessionId} ${contextId === undefined ? '' : `${contextId} `}`;
 }
 
-/** A function of pages and workers: their scripts reach this process through it, and another one of its name receives the messages. */
+/**
+ * A function of pages and workers: a script of ours calls it to reach this process, and puts one of its name in its place that receives
+ * the messages of this process.
+ */
 export class PageFunction {
   readonly #name: string;
   readonly #context: Pick<Context, 'cdp' | 'targets'>;
@@ -63,3 +66,35 @@ export class PageFunction {
     this.#refusals--;
   }
 }
+
+/** The script that opens the channel of a function in pages and workers, before their own scripts, and replaces something there. */
+export function scriptOf<Values>(
+  replace: (open: OpenChannel, name: string, values: Values) => void,
+  name: string,
+  values: Values,
+): string {
+  return `(${String(replace)})(${String(openChannel)}, '${name}', ${JSON.stringify(values)});`;
+}
+
+/**
+ * Returns what passes a message to this process; undefined if there is nothing, or the channel is open.
+ *
+ * @param lose Called when the script runs again: this process has lost its connection.
+ */
+export type OpenChannel = (
+  name: string,
+  receive: (message: never) => void,
+  lose: () => void,
+) => ((message: string) => void) | undefined;
+
+/** Runs in pages and workers, and so uses nothing of this module. */
+const openChannel: OpenChannel = (name, receive, lose) => {
+  type Passing = ((message: string) => void) & { lose?: () => void };
+  const pass = (globalThis as unknown as Record<string, Passing | undefined>)[name];
+  pass?.lose?.();
+  if (!pass || pass.lose) return undefined;
+  // Not writable: a later connection adds its function again.
+  const how = { writable: false, enumerable: false, configurable: true };
+  Object.defineProperty(globalThis, name, { value: Object.assign(receive, { lose }), ...how });
+  return pass;
+};

@@ -1,3 +1,5 @@
+import type { OpenChannel } from './page-function.js';
+
 /** A message of the replaced WebSocket in a page to this process. */
 export interface FromPage {
   readonly id: string;
@@ -33,19 +35,19 @@ export interface ToPage {
  * Runs there, before the page's own scripts, and so uses nothing of this module.
  *
  * @param pattern Source of the regular expression of the URLs.
- * @param name Name of the function that passes a message to this process, and of the one that receives those of this process.
  */
 // oxlint-disable-next-line max-lines-per-function -- only this function is there
-export function replaceWebSocket(pattern: string, name: string): void {
-  type Passing = ((message: string) => void) & { lose?: () => void };
-  const scope = globalThis as unknown as Record<string, Passing | undefined>;
-  const pass = scope[name];
-  // It runs again after this process has lost its connection.
-  if (pass?.lose) return pass.lose();
+export function replaceWebSocket(open: OpenChannel, name: string, pattern: string): void {
   const Native = globalThis.WebSocket;
-  if (!pass || typeof Native !== 'function') return;
-  const isExposed = new RegExp(pattern);
+  if (typeof Native !== 'function') return;
   const sockets = new Map<string, ExposedSocket>();
+  const receive = (message: ToPage) => sockets.get(message.id)?.receive(message);
+  const pass = open(name, receive, () => {
+    const close = { code: 1006, reason: '', wasClean: false, isFailure: true };
+    for (const id of sockets.keys()) receive({ id, close });
+  });
+  if (!pass) return;
+  const isExposed = new RegExp(pattern);
   const encoder = new TextEncoder();
   const say = (message: FromPage) => pass(JSON.stringify(message));
 
@@ -70,10 +72,16 @@ export function replaceWebSocket(pattern: string, name: string): void {
     }
   };
 
+  /** A copy: the page may change its bytes. */
+  const bytesOf = (data: unknown): Uint8Array<ArrayBuffer> | undefined => {
+    if (ArrayBuffer.isView(data))
+      return new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength).slice();
+    return isOf(sizeOfBuffer, data) ? new Uint8Array(data as ArrayBuffer).slice() : undefined;
+  };
+
   class ExposedSocket extends EventTarget {
     readonly #id = `${Math.random()}`;
     readonly #url: string;
-    readonly #handlers = new Map<string, { readonly handler: unknown; readonly listener: EventListener }>();
     #state = 0;
     #protocol = '';
     #extensions = '';
@@ -118,14 +126,8 @@ export function replaceWebSocket(pattern: string, name: string): void {
           'InvalidStateError',
         );
       const blob = isOf(sizeOfBlob, data) ? (data as Blob) : undefined;
-      const isBytes = isOf(sizeOfBuffer, data) || ArrayBuffer.isView(data);
-      // A copy: the page may change its bytes.
-      const bytes = isBytes
-        ? new Uint8Array(ArrayBuffer.isView(data) ? data.buffer : (data as ArrayBuffer)).slice(
-            ...(ArrayBuffer.isView(data) ? [data.byteOffset, data.byteOffset + data.byteLength] : []),
-          )
-        : undefined;
-      const text = blob || isBytes ? undefined : String(data);
+      const bytes = blob ? undefined : bytesOf(data);
+      const text = blob || bytes ? undefined : String(data);
       this.#buffered += blob ? blob.size : (bytes?.length ?? encoder.encode(text).length);
       if (this.#state !== 1) return;
       const id = this.#id;
@@ -133,15 +135,14 @@ export function replaceWebSocket(pattern: string, name: string): void {
         say(content ? { id, bytes: toBase64(content) } : { id, text: text! });
       if (!blob && !this.#sending) return deliver(bytes);
       const before = this.#sending;
-      const sending = (async () => {
+      const send = async () => {
         const content = blob ? new Uint8Array(await blob.arrayBuffer()) : bytes;
         await before;
         deliver(content);
-      })();
-      this.#sending = sending;
-      void sending.then(() => {
         if (this.#sending === sending) this.#sending = undefined;
-      });
+      };
+      const sending = send();
+      this.#sending = sending;
     }
 
     close(code?: number, reason?: string) {
@@ -184,32 +185,26 @@ export function replaceWebSocket(pattern: string, name: string): void {
       if (close.isFailure) this.dispatchEvent(new Event('error'));
       this.dispatchEvent(new CloseEvent('close', close));
     }
-
-    /** Of `onopen` and the others. */
-    handler(type: string) {
-      return this.#handlers.get(type)?.handler ?? null;
-    }
-    setHandler(type: string, handler: unknown) {
-      const before = this.#handlers.get(type);
-      if (before) this.removeEventListener(type, before.listener);
-      this.#handlers.delete(type);
-      if (typeof handler !== 'function') return;
-      const listener = (event: Event) => (handler as EventListener).call(this, event);
-      this.#handlers.set(type, { handler, listener });
-      this.addEventListener(type, listener);
-    }
   }
 
   const { prototype } = ExposedSocket;
-  for (const type of ['open', 'message', 'error', 'close'])
+  for (const type of ['open', 'message', 'error', 'close']) {
+    const handlers = new WeakMap<ExposedSocket, { handler: unknown; listener: EventListener }>();
     Object.defineProperty(prototype, `on${type}`, {
       get(this: ExposedSocket) {
-        return this.handler(type);
+        return handlers.get(this)?.handler ?? null;
       },
       set(this: ExposedSocket, handler: unknown) {
-        this.setHandler(type, handler);
+        const before = handlers.get(this);
+        if (before) this.removeEventListener(type, before.listener);
+        handlers.delete(this);
+        if (typeof handler !== 'function') return;
+        const listener = (event: Event) => (handler as EventListener).call(this, event);
+        handlers.set(this, { handler, listener });
+        this.addEventListener(type, listener);
       },
     });
+  }
   // `instanceof WebSocket`, and the constants.
   Object.setPrototypeOf(prototype, Native.prototype);
 
@@ -235,15 +230,4 @@ export function replaceWebSocket(pattern: string, name: string): void {
       );
     },
   });
-  const receive: Passing = (message) => {
-    const read = message as unknown as ToPage;
-    sockets.get(read.id)?.receive(read);
-  };
-  receive.lose = () => {
-    const close = { code: 1006, reason: '', wasClean: false, isFailure: true };
-    for (const [id, socket] of sockets) socket.receive({ id, close });
-  };
-  // Not writable: a later connection adds its function again.
-  const how = { writable: false, enumerable: false, configurable: true };
-  Object.defineProperty(globalThis, name, { value: receive, ...how });
 }

@@ -2,14 +2,13 @@ import { LinkedAbort, onAbort } from '../../shared/abort.js';
 import { clock, delay } from '../../shared/clock.js';
 import { excerpt } from '../../shared/redact.js';
 import type { EventParams } from '../../connect/message.js';
-import type { ExposedResponse, Unread } from './body-reader.js';
+import { ShownError, type ExposedResponse, type Unread } from './body-reader.js';
 import { timeOf } from './browser-clients.js';
 import type { Context } from './context.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { Received } from './exposed-request.js';
 import { isOwnHeader, type ExposedStreams } from './exposed-streams.js';
 import type { TrackedRequest } from './fetch-requests.js';
-import { ShownError, type PageConsole } from './page-console.js';
 import { beginningOf, isFile, isRange, isStreamOfEvents } from './response-kinds.js';
 import { isKeptBack } from './same-site.js';
 import { pageOf, type AttachedTarget } from './targets.js';
@@ -21,8 +20,10 @@ const LONGEST_NAME = 500;
 /** How Chromium says that a request does not exist. */
 const NO_REQUEST = /invalid interceptionid/i;
 
-/** The errors of a connection, by their code, as a browser names them. */
+/** The errors of a connection, and our own, by their code, as a browser names them. */
 const REASONS: Readonly<Record<string, string>> = {
+  OFFLINE: 'InternetDisconnected',
+  KEPT_BACK: 'BlockedByResponse',
   ECONNREFUSED: 'ConnectionRefused',
   ECONNRESET: 'ConnectionReset',
   EPIPE: 'ConnectionReset',
@@ -45,19 +46,8 @@ const INSECURE =
 /** How a body is delivered that is not read as a whole. */
 type Way = 'events' | 'range' | 'file' | 'parts';
 
-/** A request fails for a reason of the browser. */
-class Refusal extends Error {
-  readonly reason: string;
-
-  constructor(reason: string) {
-    super(reason);
-    this.reason = reason;
-  }
-}
-
 /** What answers the requests of one WebSocket. */
 export interface Answering extends Context {
-  readonly console: PageConsole;
   readonly streams: ExposedStreams;
 }
 
@@ -129,7 +119,7 @@ export class PausedRequest {
     const last: Record<string, string> =
       before && before.lastId !== '' ? { 'Last-Event-ID': before.lastId } : {};
     const conditions = await clients.conditionsOf(targets, frameId);
-    if (conditions?.offline) throw new Refusal('InternetDisconnected');
+    if (conditions?.offline) throw failure('OFFLINE');
     const started = clock.now();
     using upload = await uploads.read(this.#paused, targets);
     const headers = { ...last, ...request.headers };
@@ -142,8 +132,7 @@ export class PausedRequest {
       if (response.isCut) this.#warn(CUT);
       const time = conditions ? timeOf(conditions, upload.bytes, response.body) : 0;
       if (time > 0) await delay(Math.max(0, started + time - clock.now()), signal);
-      if (await isKeptBack(this.#paused, response.headers, this.#context))
-        throw new Refusal('BlockedByResponse');
+      if (await isKeptBack(this.#paused, response.headers, this.#context)) throw failure('KEPT_BACK');
       signal.throwIfAborted();
       const { rest } = response;
       if (rest) first = await this.#begin({ ...response, rest }, way, signal);
@@ -179,8 +168,7 @@ export class PausedRequest {
     const own = { ...received, headers: received.headers.filter((one) => !isOwnHeader(one)) };
     if (way && received.stream)
       return { ...own, body: [], isCut: false, rest: received.stream, free: () => {} };
-    const options = { isOfEvents: this.#isOfEvents, canContinue: () => this.#isOfFetch };
-    return this.#context.bodies.read(own, options, signal);
+    return this.#context.bodies.read(own, () => this.#isOfFetch, signal);
   }
 
   /** Of a body that was not read to its end, what the browser receives first. */
@@ -225,7 +213,6 @@ export class PausedRequest {
 
   /** Returns the reason why a request fails, in the words of the browser. */
   #reasonOf(error: unknown): string {
-    if (error instanceof Refusal) return error.reason;
     if (error instanceof ShownError) this.#warn(error.message);
     const { code = '', message } = error as NodeJS.ErrnoException;
     if (CERTIFICATE.test(code)) this.#warn(`${message}. ${INSECURE}`);
@@ -237,20 +224,20 @@ export class PausedRequest {
     const { request, frameId } = this.#paused;
     // A query or a user name with a password can contain a secret.
     const name = excerpt(`${request.method} ${origin}${pathname}`, LONGEST_NAME);
-    void this.#context.console.warn(frameId, `${name}: ${text}`);
-  }
-
-  get #isOfEvents(): boolean {
-    const { method, headers } = this.#paused.request;
-    return method === 'GET' && headers['Accept'] === 'text/event-stream';
+    void this.#context.targets.warn(frameId, `${name}: ${text}`);
   }
 
   get #isOfEventSource(): boolean {
-    return this.#isOfEvents && !this.#isOfFetch;
+    const { method, headers } = this.#paused.request;
+    return method === 'GET' && headers['Accept'] === 'text/event-stream' && !this.#isOfFetch;
   }
 
   /** Whether the page can read its response in parts. */
   get #isOfFetch(): boolean {
     return this.#tracked?.isOfFetch() ?? false;
   }
+}
+
+function failure(code: string): Error {
+  return Object.assign(new Error(code), { code });
 }

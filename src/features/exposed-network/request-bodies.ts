@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
+import { ShownError } from './body-reader.js';
 import type { BrowserClients } from './browser-clients.js';
-import { ShownError } from './page-console.js';
 import type { Targets } from './targets.js';
 
 /** Maximum size in bytes of the bodies of several requests together: a browser sends each as a whole, and a server can be slow. */

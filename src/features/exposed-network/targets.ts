@@ -5,6 +5,8 @@ import { filterOf, type PageStarts } from '../../connect/page-starts.js';
 
 /** Milliseconds in which pages must say whether a frame is theirs. */
 const LONGEST_SEARCH = 1000;
+/** Number of texts that the consoles of pages show. */
+const MOST_WARNINGS = 1000;
 /** Whose scripts are not ours to change, or that have none. */
 const KINDS = /^(page|iframe|worker|shared_worker|service_worker)$/;
 
@@ -33,6 +35,7 @@ export class Targets {
   /** By session. */
   readonly #attached = new Map<string, AttachedTarget>();
   #opening: Promise<void>[] = [];
+  readonly #warned = new Set<string>();
   readonly #cdp: () => CdpClient;
   readonly #starts: PageStarts;
   readonly #prepare: Prepare;
@@ -127,11 +130,24 @@ export class Targets {
     return frames.findLast(({ url }) => !url.startsWith('about:'))?.securityOrigin;
   }
 
+  /** Shows a text once in the console of the page, or of the worker, that contains a frame. */
+  async warn(frameId: string, text: string): Promise<void> {
+    if (this.#warned.has(text) || this.#warned.size >= MOST_WARNINGS) return;
+    this.#warned.add(text);
+    const expression = `console.warn(${JSON.stringify(`exposeNetwork: ${text}`)})`;
+    const target = await this.containing(frameId);
+    // It may be closed in the meantime.
+    if (target)
+      await this.#cdp()
+        .send('Runtime.evaluate', { expression }, target.sessionId)
+        .catch(() => {});
+  }
+
   async #begin(target: AttachedTarget): Promise<void> {
-    const { type } = target;
-    const prepared = KINDS.test(type) ? this.#prepare(target) : undefined;
+    const isOurs = KINDS.test(target.type);
+    const prepared = isOurs ? this.#prepare(target) : undefined;
     // The browser handles commands in order. It may be closed in the meantime.
-    const reached = KINDS.test(type) ? this.#attachBelow(target) : undefined;
+    const reached = isOurs ? this.#attachBelow(target) : undefined;
     await Promise.allSettled([prepared, reached, this.#goOn(target, reached)]);
   }
 

@@ -8,12 +8,11 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { readEvent } from '../../../src/connect/message.js';
-import { explainRefusal } from '../../../src/features/exposed-network/explain-refusal.js';
+import { explainRefusal } from '../../../src/features/exposed-network/expose-network.js';
 import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import {
   Bodies,
-  type ReaderOptions,
   type StreamLimits,
   TooLargeError,
 } from '../../../src/features/exposed-network/body-reader.js';
@@ -185,12 +184,13 @@ describe('the error of a refused connection', () => {
 
 describe('a request of an exposed URL', () => {
   const TEXT = 'The same sentence, many times. '.repeat(1000);
-  const LIMITS = { eventSource: 100, silence: 200, total: 400, continued: 100 };
+  const LIMITS = { silence: 200, total: 400, continued: 100 };
 
   const opened: (() => unknown)[] = [];
   afterEach(() => opened.splice(0).forEach((close) => close()));
 
-  interface Changes extends Partial<ExposedRequest & ReaderOptions> {
+  interface Changes extends Partial<ExposedRequest> {
+    canContinue?(this: void): boolean;
     /** Whether the body is not read: it is the rest. */
     keeps?(received: Received): boolean;
   }
@@ -210,13 +210,14 @@ describe('a request of an exposed URL', () => {
     const { port } = server.address() as AddressInfo;
     const url = new ExposedHosts('127.0.0.1').read(`http://127.0.0.1:${port}/`, 'request')!;
     const request = { url, method: 'GET', headers: {}, body: undefined };
-    const send = async ({ keeps, ...changes }: Changes = {}, { isKept = false } = {}) => {
+    const send = async (
+      { keeps, canContinue = () => false, ...changes }: Changes = {},
+      { isKept = false } = {},
+    ) => {
       const { signal } = new AbortController();
       const received = await sender.send({ ...request, ...changes }, signal);
       const unread = { ...received, body: [], isCut: false, rest: received.stream, free: () => {} };
-      const response = keeps?.(received)
-        ? unread
-        : await bodies.read(received, { isOfEvents: false, ...changes }, signal);
+      const response = keeps?.(received) ? unread : await bodies.read(received, canContinue, signal);
       if (!isKept) response.free();
       return { ...response, body: Buffer.concat(response.body) };
     };
@@ -287,7 +288,6 @@ describe('a request of an exposed URL', () => {
   });
 
   it.each([
-    ['a stream of events of an EventSource', { isOfEvents: true }, 'data: 1\n\n'],
     ['a response that is silent', {}, 'beginning'],
     ['a compressed response that is silent', { headers: { zip: '1' } }, 'beginning'],
     ['a response that never ends', { headers: { tick: '1' } }, /^(tick)+$/],
