@@ -66,7 +66,14 @@ function removeUnreachableDeclarations() {
 
 async function bundleForNode(dir, input) {
   const bundle = await rollup({ input, plugins: [typescript], external: isExternal, onwarn });
-  await bundle.write({ dir, format: 'es', chunkFileNames: '[name]-[hash].js', manualChunks: rootInOneFile });
+  await bundle.write({
+    dir,
+    format: 'es',
+    chunkFileNames: '[name]-[hash].js',
+    manualChunks: oneFile,
+    // Without what these modules import, which others load without them.
+    onlyExplicitManualChunks: true,
+  });
   await bundle.close();
 }
 
@@ -91,13 +98,18 @@ async function releaseProgram() {
   return outputFiles[0].text;
 }
 
-/** What the root entry loads is one file: Node needs most of the time of an import for the number of files. */
-function rootInOneFile(id, { getModuleInfo }) {
+/** What loads together is one file: Node needs most of the time of an import for the number of files. */
+function oneFile(id, { getModuleInfo }) {
   const root = resolve('src/index.ts');
   if (!getModuleInfo(root)) return undefined;
+  // What the root entry loads.
   const found = new Set([root]);
   for (const one of found) for (const to of getModuleInfo(one).importedIds) found.add(to);
-  return found.has(id) && id !== root ? 'core' : undefined;
+  if (found.has(id)) return id === root ? undefined : 'core';
+  // The features, which a lease loads.
+  return getModuleInfo(id).dynamicImporters.some((from) => /features.[\w-]+.feature\.ts$/.test(from))
+    ? 'features'
+    : undefined;
 }
 
 /** A warning about our own files is an error. */

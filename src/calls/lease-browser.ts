@@ -1,7 +1,7 @@
 import type { Connector } from '../connect/connector.js';
 import type { Callback, LeaseFacts } from '../lease/context.js';
 import type { Download } from '../features/downloads/options.js';
-import type { LeaseFeatures, PooledLease } from '../features/features.js';
+import type { LeaseFeatures, PooledLease } from '../features/create-features.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
 import type { Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
@@ -30,7 +30,7 @@ import { reportUncaughtRuns, type Run, type RunSummary } from './run.js';
 export const loadLease = lazy(async () => ({
   ...(await import('../lease/open-lease.js')),
   ...(await import('../lease/attach-lease.js')),
-  ...(await import('../features/features.js')),
+  ...(await import('../features/create-features.js')),
 }));
 
 /**
@@ -54,8 +54,8 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   readOption(callback(), 'fn', fn);
   const settings = readLeaseOptions(runChecks, rest, { caller, connector });
   const plan = { pools: [resolvePool(pool)], settings, connector } as const;
-  const opening = loadLease().then(({ openLease, createFeatures }) =>
-    openLease({ ...plan, features: createFeatures(settings) }),
+  const opening = loadLease().then(async ({ openLease, createFeatures }) =>
+    openLease({ ...plan, features: await createFeatures(settings) }),
   );
   return fromHere(withAbortGrace(settings.signal, callAndEnd(opening, fn)));
 }
@@ -129,8 +129,8 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   const isOwnContextUsed = OPENS_CONTEXTS in rest ? false : undefined;
   const plan = { settings, connector, addedNames: NAMES, isOwnContextUsed };
   const pools = [resolvePool(pool)] as const;
-  const opening = loadLease().then(({ openLease, createFeatures }) =>
-    openLease({ ...plan, pools, features: createFeatures(settings) }),
+  const opening = loadLease().then(async ({ openLease, createFeatures }) =>
+    openLease({ ...plan, pools, features: await createFeatures(settings) }),
   );
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
@@ -149,7 +149,7 @@ export async function leaseSession<Session extends object, Handles = never>(
   const read = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
   const settings = { ...read, exposeNetwork, reconnect: 'eager' } as const;
   const { openLease, createFeatures } = await loadLease();
-  const plan = { pools: [pool], settings, features: createFeatures(settings) } as const;
+  const plan = { pools: [pool], settings, features: await createFeatures(settings) } as const;
   return connector ? openLease({ ...plan, connector }) : openLease(plan);
 }
 
@@ -180,8 +180,8 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
     );
   }
   const plan = { pools: [pool], settings, connector, addedNames: NAMES } as const;
-  const attaching = loadLease().then(({ attachLease, createFeatures }) =>
-    attachLease({ ...plan, features: createFeatures(settings) }, handover),
+  const attaching = loadLease().then(async ({ attachLease, createFeatures }) =>
+    attachLease({ ...plan, features: await createFeatures(settings) }, handover),
   );
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }

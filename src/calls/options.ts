@@ -242,7 +242,7 @@ export function readLeaseOptions<C extends Checks, Session extends object>(
     ...impliedContext(given),
   };
   verifyConnection(read, connector);
-  read.contextOptions = verifyFeatures(read, connector);
+  Object.assign(read, verifyFeatures(read, connector));
   // The checks return the functions of the caller as they are: those that receive the session have its type.
   return read as AllSettings<Session> & Omit<Checked<C>, keyof SessionOptions<Session>>;
 }

@@ -3,7 +3,7 @@ import { relay, type RelayHandles } from '../connect/relay.js';
 import { openInFirstPage } from '../connect/session-socket.js';
 import type { AnySocket, Socket } from '../connect/socket.js';
 import { verifyGrant } from '../connect/verify-connection.js';
-import { createFeatures, type PooledLease } from '../features/features.js';
+import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
@@ -47,9 +47,9 @@ export function openFor<Session extends object>(
 ): ProxyPlan['open'] {
   // Without a secret, a client can be another user's.
   const connector = relay(settings.secret);
-  return (how) => {
+  return async (how) => {
     const own = { ...settings, ...how };
-    return openLease({ pools: [pool], connector, settings: own, features: createFeatures(own) });
+    return openLease({ pools: [pool], connector, settings: own, features: await createFeatures(own) });
   };
 }
 

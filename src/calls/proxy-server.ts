@@ -14,7 +14,8 @@ import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/er
 import { AcquireTimeoutError } from '../shared/lease-errors.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { AllSettings, ProxySettings } from './options.js';
-import { NO_BIDI, reachableUrls } from '../features/options.js';
+import { NO_BIDI } from '../features/allowed-hosts/options.js';
+import { patternOf, readHosts } from '../shared/hosts.js';
 import { createLoopbackServer, isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { IDLE, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
@@ -381,4 +382,12 @@ function refusalOf(error: unknown): { status: number; message: string } {
   }
   if (isPooledBrowserError(error)) return { status: 502, message: error.message };
   return { status: 500, message: 'Internal error.' };
+}
+
+/** The URLs that a client may reach. Undefined: all. */
+function reachableUrls({ allowedHosts, exposeNetwork }: ProxySettings): RegExp | undefined {
+  if (allowedHosts === undefined) return undefined;
+  return patternOf(
+    readHosts(exposeNetwork === undefined ? allowedHosts : `${allowedHosts},${exposeNetwork}`),
+  );
 }

@@ -6,7 +6,7 @@ import type { Protocol } from '../connect/connector.js';
 import { openSharedEndpoint } from '../connect/loopback-endpoint.js';
 import { headersTo, trustedUrl } from '../connect/trusted-url.js';
 import { verifyGrant } from '../connect/verify-connection.js';
-import { optionOfEnvironment } from '../features/options.js';
+import { featureChecks, optionsOfEnvironment } from '../features/options.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { coreOf } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
@@ -73,7 +73,7 @@ async function withLease(
   options: ExecOptions & { signal: AbortSignal },
   run: Run,
 ): Promise<number> {
-  const { exposeNetwork = optionOfEnvironment('exposeNetwork'), localEndpoint } = options;
+  const { exposeNetwork = optionsOfEnvironment(featureChecks.proxy).exposeNetwork, localEndpoint } = options;
   const lease = await leaseFromCommand(pool, options, exposeNetwork);
   try {
     const { grant, openClient } = lease;

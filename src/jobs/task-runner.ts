@@ -1,5 +1,5 @@
 import type { Workspace } from '../connect/connector.js';
-import type { PooledLease } from '../features/features.js';
+import type { PooledLease } from '../features/create-features.js';
 import type { Callback } from '../lease/context.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';

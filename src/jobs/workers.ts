@@ -1,4 +1,4 @@
-import { createFeatures, type PooledLease } from '../features/features.js';
+import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
 import { isTransientError } from '../net/status.js';
 import { backoff, clock, delay } from '../shared/clock.js';
@@ -76,7 +76,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
     return { ...end, released: end.released.then(noteEnd) };
   }
 
-  #lease(signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
+  async #lease(signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
     const { pool, connector, settings } = this.#job;
     this.#leases++;
     const name = settings.name && nameOfLease(settings.name, this.#leases);
@@ -87,7 +87,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
       pools: [pool],
       connector,
       settings: own,
-      features: createFeatures(own, true),
+      features: await createFeatures(own, true),
       isOwnContextUsed,
       addedNames: NAMES,
     });

@@ -122,7 +122,7 @@ export interface LeaseEnding<Step extends AnyStep = AnyStep> {
 }
 
 /** All parts together: the intersection of the types of an object's properties. */
-type Together<Parts> = {
+export type Together<Parts> = {
   [Name in keyof Parts]: (part: Parts[Name]) => void;
 }[keyof Parts] extends (all: infer All) => void
   ? All

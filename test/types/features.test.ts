@@ -3,7 +3,7 @@ import { it } from 'vitest';
 import type { RunEvent } from '../../src/calls/events.js';
 import type { HeldLeaseOptions, RunOptions } from '../../src/calls/options.js';
 import type { RunSummary, Timings } from '../../src/calls/run.js';
-import type { LeaseFeatures } from '../../src/features/features.js';
+import type { LeaseFeatures } from '../../src/features/create-features.js';
 import type { FeatureRunOptions, FeatureSettings, FeatureSteps } from '../../src/features/options.js';
 import type { Outcome } from '../../src/jobs/outcome.js';
 import type { EventFacts } from '../../src/lease/events.js';

@@ -7,7 +7,12 @@ import { patternOf, readHosts } from '../../shared/hosts.js';
 import { excerpt } from '../../shared/redact.js';
 import type { SharedFacts } from '../shared-facts.js';
 import { HostLimit } from './host-limit.js';
-import { NO_BIDI, type AllowedHostsResult, type AllowedHostsSteps } from './options.js';
+import {
+  NO_BIDI,
+  type AllowedHostsResult,
+  type AllowedHostsSettings,
+  type AllowedHostsSteps,
+} from './options.js';
 import { REFUSED } from './page-guard.js';
 
 /** Most hosts that are counted: a page can request any number. */
@@ -22,8 +27,8 @@ export class AllowedHosts implements LeaseFeature {
   /** The number of refused requests, by their host. */
   readonly #refused = new Map<string, number>();
 
-  constructor(hosts: string | undefined) {
-    this.#hosts = hosts;
+  constructor({ allowedHosts }: AllowedHostsSettings) {
+    this.#hosts = allowedHosts;
   }
 
   get summary(): AllowedHostsResult {

@@ -17,7 +17,7 @@ export const allowedHostsChecks = checksOf<AllowedHostsOption>()({
   allowedHosts: optional(checked<string>(faultInAllowedHosts)),
 });
 
-type AllowedHostsSettings = Checked<typeof allowedHostsChecks>;
+export type AllowedHostsSettings = Checked<typeof allowedHostsChecks>;
 
 /** A host that the browser did not load from. */
 export interface RefusedHost {
@@ -45,22 +45,20 @@ interface Given extends AllowedHostsSettings {
 }
 
 /**
- * Refuses what would leave the browser without the limit, also a proxy in the options of a context: those of a function, which it
- * returns, are checked for each task.
+ * Refuses what would leave the browser without the limit, also a proxy in the options of a context: what a function returns is
+ * checked for each task.
  */
 export function verifyAllowedHosts({ allowedHosts, protocol, contextOptions }: Given): object | undefined {
-  if (allowedHosts === undefined) return contextOptions;
+  if (allowedHosts === undefined) return undefined;
   if (protocol === 'bidi') throw new InvalidOptionError('allowedHosts', NO_BIDI);
-  if (typeof contextOptions !== 'function') {
-    refuseProxy(contextOptions);
-    return contextOptions;
-  }
+  if (typeof contextOptions !== 'function') return refuseProxy(contextOptions);
   const optionsOf = contextOptions as (...input: unknown[]) => unknown;
-  return (...input: unknown[]) => {
+  const checkedOptions = (...input: unknown[]) => {
     const options = optionsOf(...input);
     refuseProxy(options);
     return options;
   };
+  return { contextOptions: checkedOptions };
 }
 
 export const NO_BIDI =
@@ -73,9 +71,9 @@ export const NO_LIMIT =
 /** The names of Playwright and of Puppeteer. */
 const PROXIES = ['proxy', 'proxyServer', 'proxyBypassList'];
 
-function refuseProxy(contextOptions: unknown): void {
+function refuseProxy(contextOptions: unknown): undefined {
   const name = isRecord(contextOptions) && PROXIES.find((one) => contextOptions[one] !== undefined);
-  if (!name) return;
+  if (!name) return undefined;
   const message = `contextOptions.${name} and allowedHosts exclude each other: Chromium limits the hosts of a context by its proxy. Remove one of them.`;
   throw new InvalidOptionError(`contextOptions.${name}`, message);
 }

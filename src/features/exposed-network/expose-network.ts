@@ -6,7 +6,7 @@ import { addAdvice } from '../../shared/errors.js';
 import { isLoopback } from '../../shared/urls.js';
 import { BrowserClients } from './browser-clients.js';
 import { ExposedHosts } from './exposed-hosts.js';
-import type { ExposeNetworkSteps } from './options.js';
+import type { ExposeNetworkSettings, ExposeNetworkSteps } from './options.js';
 
 /** Most hosts that are reported: a page can request any number. */
 const MOST_HOSTS = 1000;
@@ -18,8 +18,8 @@ export class ExposeNetwork implements LeaseFeature {
   /** The hosts that were reported. */
   readonly #reported = new Set<string>();
 
-  constructor(hosts: string | undefined) {
-    this.#hosts = hosts;
+  constructor({ exposeNetwork }: ExposeNetworkSettings) {
+    this.#hosts = exposeNetwork;
   }
 
   get needsCdp(): string | undefined {

@@ -1,0 +1,23 @@
+import { declareFeature } from '../declaration.js';
+import {
+  allowedHostsChecks,
+  NO_LIMIT,
+  verifyAllowedHosts,
+  type AllowedHostsOption,
+  type AllowedHostsResult,
+  type AllowedHostsSteps,
+} from './options.js';
+
+interface Types {
+  lease: AllowedHostsOption;
+  proxy: AllowedHostsOption;
+  result: AllowedHostsResult;
+  steps: AllowedHostsSteps;
+}
+
+export const allowedHosts = declareFeature<Types>()({
+  checks: { lease: allowedHostsChecks, proxy: allowedHostsChecks },
+  verify: verifyAllowedHosts,
+  variable: { option: 'allowedHosts', name: 'BROWSER_POOL_ALLOWED_HOSTS', required: NO_LIMIT },
+  load: async () => (await import('./allowed-hosts.js')).AllowedHosts,
+});

@@ -1,0 +1,20 @@
+import { declareFeature } from '../declaration.js';
+import {
+  artifactsChecks,
+  verifyArtifacts,
+  type ArtifactsFeatureOptions,
+  type ArtifactsResult,
+  type ArtifactsSteps,
+} from './options.js';
+
+interface Types {
+  run: ArtifactsFeatureOptions;
+  result: ArtifactsResult;
+  steps: ArtifactsSteps;
+}
+
+export const artifacts = declareFeature<Types>()({
+  checks: { run: artifactsChecks },
+  verify: verifyArtifacts,
+  load: async () => (await import('./artifacts.js')).Artifacts,
+});

@@ -1,0 +1,60 @@
+import type { CheckingConnector } from '../connect/connector.js';
+import type { LeaseFeature } from '../lease/feature.js';
+import type { Checks } from '../shared/options.js';
+
+/** What a feature adds to public types: interfaces with descriptions, which editors show. */
+export interface AddedTypes {
+  /** Options, by the callers that take them: all that acquire. */
+  acquire?: object;
+  /** All that connect. */
+  connect?: object;
+  /** All that acquire and connect. */
+  lease?: object;
+  /** All. */
+  release?: object;
+  /** `withPooledBrowser`. */
+  run?: object;
+  /** `serveProxy`, which takes those of `acquire` and `release`, too. */
+  proxy?: object;
+  /** Its part of the result. */
+  result?: object;
+  /** Its stages of `timings`. */
+  times?: object;
+  /** Its events, by their `type`. */
+  steps?: object;
+}
+
+/** The callers that take options. */
+export type Caller = Exclude<keyof AddedTypes, 'result' | 'times' | 'steps'>;
+
+/** All that is known of a feature before a lease loads it. */
+export interface Declaration {
+  /** The checks of its options, by the callers that take them. */
+  readonly checks?: { readonly [Name in Caller]?: Checks };
+  /** Refuses options that exclude each other, and what the library can't do. Returns the options that differ. */
+  readonly verify?: (settings: never, connector: CheckingConnector | undefined) => object | void;
+  /** The environment variable of an option. `required`: why a call fails that does not take the option. */
+  readonly variable?: {
+    readonly option: string;
+    readonly name: string;
+    readonly required?: string;
+  };
+  /** Imports its class. Each lease has an object of it. `isForTasks`: the lease is for tasks, which open their own pages. */
+  readonly load: () => Promise<new (settings: never, isForTasks: boolean) => LeaseFeature>;
+}
+
+declare const TYPES: unique symbol;
+/** A declared feature, with the types that it adds. */
+export interface Adds<Types> {
+  readonly [TYPES]?: Types;
+}
+
+type ChecksOf<Types> = keyof Types & Caller extends never
+  ? object
+  : { readonly checks: { readonly [Name in keyof Types & Caller]: Checks } };
+
+/** Declares a feature: `declareFeature<{ run: ArtifactsOptions }>()({ … })`. The compiler refuses one without checks of its options. */
+export function declareFeature<Types extends AddedTypes = object>() {
+  return <Declared extends Declaration & ChecksOf<Types>>(declared: Declared) =>
+    declared as Declared & Adds<Types>;
+}

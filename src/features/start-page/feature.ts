@@ -1,0 +1,12 @@
+import { declareFeature } from '../declaration.js';
+import { startPageChecks, type StartPageOptions, type StartPageSteps } from './options.js';
+
+interface Types {
+  acquire: StartPageOptions;
+  steps: StartPageSteps;
+}
+
+export const startPage = declareFeature<Types>()({
+  checks: { acquire: startPageChecks },
+  load: async () => (await import('./start-page.js')).StartPage,
+});
