@@ -1,5 +1,6 @@
 import type { ConnectedLease } from '../lease/lease.js';
 import { lazy } from '../shared/lazy.js';
+import type { Declaration } from './declaration.js';
 import * as features from './features.js';
 import type { LeaseFeature, Together } from '../lease/feature.js';
 
@@ -25,7 +26,9 @@ export type PooledLease<Handles, Session extends object = object> = ConnectedLea
 
 /** Imports the classes of the features, at the first lease. */
 const loadFeatures = lazy(() =>
-  Promise.all(Object.entries(features).map(async ([name, { load }]) => [name, await load()] as const)),
+  Promise.all(
+    Object.entries<Declaration>(features).map(async ([name, { load }]) => [name, await load()] as const),
+  ),
 );
 
 /**

@@ -8,17 +8,19 @@ import * as features from './features.js';
 
 type Features = typeof features;
 /** What all features add to one of the public types. */
-type Added<Part extends keyof AddedTypes> = Together<{
-  [Name in keyof Features]: Features[Name] extends Adds<infer Types>
-    ? Types extends Record<Part, infer Type>
-      ? Type
-      : unknown
-    : never;
-}>;
+type Added<Part extends keyof AddedTypes> = object &
+  Together<{
+    [Name in keyof Features]: Features[Name] extends Adds<infer Types>
+      ? Types extends Record<Part, infer Type>
+        ? Type
+        : unknown
+      : never;
+  }>;
 /** The checks of the options that a caller takes. */
-type ChecksFor<One extends Caller> = Together<{
-  [Name in keyof Features]: Features[Name] extends { checks: Record<One, infer Own> } ? Own : unknown;
-}>;
+type ChecksFor<One extends Caller> = object &
+  Together<{
+    [Name in keyof Features]: Features[Name] extends { checks: Record<One, infer Own> } ? Own : unknown;
+  }>;
 
 /** The options of all callers that acquire. */
 export interface FeatureAcquireOptions extends Added<'acquire'> {}
