@@ -1,8 +1,8 @@
+import type { LeaseFeature, Together } from '../lease/feature.js';
 import type { ConnectedLease } from '../lease/lease.js';
 import { lazy } from '../shared/lazy.js';
 import type { Declaration } from './declaration.js';
 import * as features from './features.js';
-import type { LeaseFeature, Together } from '../lease/feature.js';
 
 type Classes = {
   readonly [Name in keyof typeof features]: Awaited<ReturnType<(typeof features)[Name]['load']>>;
