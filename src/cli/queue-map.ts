@@ -4,7 +4,7 @@ import type { OutcomeRecord } from '../jobs/outcome.js';
 import type { MapProgress } from '../jobs/progress.js';
 import { Collector } from '../jobs/queue/collect.js';
 import { addList } from '../jobs/queue/enqueue.js';
-import { collectChecks, enqueueChecks, readQueueName, type CollectOptions } from '../jobs/queue/options.js';
+import { collectChecks, enqueueChecks, readQueueName } from '../jobs/queue/options.js';
 import type { QueueProgress } from '../jobs/queue/queue-progress.js';
 import type { QueuedOutcome } from '../jobs/queue/queued-job.js';
 import { workPooledBrowsers } from '../jobs/queue/work.js';
@@ -42,16 +42,26 @@ export async function mapByQueue(
   const stop = new LinkedAbort(signal);
   using inputs = await openInputs(command.inputs, stop.signal, known.check);
   using report = new MapReport(command.out, { signal, text: 'Returning the running tasks to the queue' });
-  const queueReport = new QueueReport(report, known, inputs.total);
+  const { total } = inputs;
+  const progress = queueProgress(report, known, total);
   await using collector = await Collector.open(
     queueName,
-    readOptions(collectChecks, { connection, signal: stop.signal, ...queueReport.options }, 'map'),
+    readOptions(
+      collectChecks,
+      {
+        connection,
+        signal: stop.signal,
+        total: total && Math.max(0, total - known.doneBefore),
+        onProgress: progress.ofQueue,
+      },
+      'map',
+    ),
     LIST,
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
   const working = workPooledBrowsers(queueName, pool, task, {
     ...workSettingsOf(command, report),
-    onProgress: queueReport.showOwn,
+    onProgress: progress.ofThisProcess,
     ...options,
     connection,
     connector,
@@ -62,7 +72,7 @@ export async function mapByQueue(
   try {
     for await (const record of newResults(collector.outcomes(), known)) {
       await results.keep(record);
-      queueReport.add(record);
+      progress.add(record);
     }
     isComplete = known.missing === 0;
     if (!isComplete) report.fail(`${known.missing} inputs have no result, because Redis has lost them.`);
@@ -132,58 +142,27 @@ function inputsWithoutResult({ lines }: InputLines, known: KnownInputs): Iterabl
   };
 }
 
-/** Reports the progress of a whole queue, with the tasks that run in this process. */
-class QueueReport {
-  readonly #report: MapReport;
-  readonly #known: KnownInputs;
-  readonly #total: number | undefined;
-  #done = 0;
-  #failed = 0;
-  #own: Partial<MapProgress> = {};
-  #queue: QueueProgress | undefined;
-
-  /** @param total Number of inputs, if it is known. */
-  constructor(report: MapReport, known: KnownInputs, total: number | undefined) {
-    this.#report = report;
-    this.#known = known;
-    this.#total = total;
-  }
-
-  get options(): Pick<CollectOptions, 'total' | 'onProgress'> {
-    const total = this.#total === undefined ? undefined : Math.max(0, this.#total - this.#known.doneBefore);
-    return { total, onProgress: this.#showQueue };
-  }
-
-  /** Takes the progress of the worker in this process. */
-  readonly showOwn = (progress: MapProgress): void => {
-    this.#own = progress;
-    this.#show();
+/** Shows the progress of a whole queue, with the tasks that run in this process. @param total Number of inputs, if it is known. */
+function queueProgress(report: MapReport, known: KnownInputs, total: number | undefined) {
+  const results = { done: 0, failed: 0 };
+  let own: Partial<MapProgress> = {};
+  let whole: QueueProgress | undefined;
+  const show = () => {
+    const counts = { ...results, skipped: known.doneBefore, ...(total !== undefined && { total }) };
+    if (whole) report.show({ retried: 0, leases: 0, attempts: [], ...own, ...whole, ...counts });
   };
-
-  /** Counts a result. */
-  add(record: OutcomeRecord): void {
-    if (record.status === 'rejected') this.#failed++;
-    else this.#done++;
-    this.#report.add(record);
-  }
-
-  readonly #showQueue = (progress: QueueProgress): void => {
-    this.#queue = progress;
-    this.#show();
+  return {
+    ofThisProcess: (progress: MapProgress) => {
+      own = progress;
+      show();
+    },
+    ofQueue: (progress: QueueProgress) => {
+      whole = progress;
+      show();
+    },
+    add: (record: OutcomeRecord) => {
+      results[record.status === 'fulfilled' ? 'done' : 'failed']++;
+      report.add(record);
+    },
   };
-
-  #show(): void {
-    if (!this.#queue) return;
-    this.#report.show({
-      retried: 0,
-      leases: 0,
-      attempts: [],
-      ...this.#own,
-      ...this.#queue,
-      done: this.#done,
-      failed: this.#failed,
-      skipped: this.#known.doneBefore,
-      ...(this.#total !== undefined && { total: this.#total }),
-    });
-  }
 }
