@@ -31,16 +31,12 @@ interface SessionLease extends AsyncDisposable {
 export async function leaseFromCommand(
   pool: BrowserPool,
   { signal, ...options }: LeaseCommandOptions & { signal: AbortSignal },
-  exposeNetwork?: string,
 ): Promise<SessionLease> {
+  const { exposeNetwork, allowedHosts: _notHere, ...settings } = leaseSettings(options);
   const acquiring = new LinkedAbort(signal);
   const lease = await leaseSession(
     pool,
-    {
-      ...leaseSettings(options),
-      signal: acquiring.signal,
-      onEvent: createLeaseLog(options.acquireTimeout),
-    },
+    { ...settings, signal: acquiring.signal, onEvent: createLeaseLog(options.acquireTimeout) },
     exposeNetwork === undefined ? undefined : { connector: EXPOSING, exposeNetwork },
   ).catch((error: unknown) => {
     if (signal.aborted) note(INTERRUPTED);

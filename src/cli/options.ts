@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { faultInAllowedHosts } from '../features/allowed-hosts/bypass-list.js';
 import { faultInHosts } from '../shared/hosts.js';
-import type { LeaseAcquireOptions, LeaseReleaseOptions } from '../calls/options.js';
+import type { LeaseReleaseOptions } from '../calls/options.js';
 import { environment } from '../shared/environment.js';
 
 /** Options of each command that sends requests to a service. */
@@ -82,7 +82,7 @@ export interface LeaseCommandOptions
   /** In ms. */
   unreachableTimeout: number;
   releaseOnCrash?: true;
-  exposeNetwork?: string;
+  exposeNetwork?: string | undefined;
   allowHosts?: string;
 }
 
@@ -141,11 +141,11 @@ export function allowOption(): Option {
 export const POLL_TIMEOUT = 5000;
 
 /** The options of the library for the leases of a command. */
-export function leaseSettings(options: LeaseCommandOptions): LeaseAcquireOptions & LeaseReleaseOptions {
+export function leaseSettings(options: LeaseCommandOptions) {
   const { tag: tags, name, startUrl, acquireTimeout, unreachableTimeout } = options;
-  const { release, releaseOnCrash, replays } = options;
+  const { release, releaseOnCrash, replays, exposeNetwork, allowHosts: allowedHosts } = options;
   const acquire = { tags, name, startUrl, acquireTimeout, unreachableTimeout, pollTimeout: POLL_TIMEOUT };
-  return { ...acquire, release, releaseOnCrash, replays };
+  return { ...acquire, release, releaseOnCrash, replays, exposeNetwork, allowedHosts };
 }
 
 /** An option with a fixed list of values, of which the first is the default. */

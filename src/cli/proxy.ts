@@ -90,7 +90,6 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
 /** Serves a pool until a signal. */
 async function proxy(poolName: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
   const { port, secret, max, keep, idleTimeout, record, recordTo, json } = options;
-  const { exposeNetwork, allowHosts: allowedHosts } = options;
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
   await using pool = await openPool(poolName, options, max);
   const report = json ? JSON_REPORT : new TextReport();
@@ -110,8 +109,6 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
     secret,
     keep,
     idleTimeout,
-    exposeNetwork,
-    allowedHosts,
     onClient,
     // The progress line shows how many clients wait.
     onEvent: (event: RunEvent) => (event.type === 'waiting' && !event.error ? undefined : log(event)),

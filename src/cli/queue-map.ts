@@ -42,20 +42,10 @@ export async function mapByQueue(
   const stop = new LinkedAbort(signal);
   using inputs = await openInputs(command.inputs, stop.signal, known.check);
   using report = new MapReport(command.out, { signal, text: 'Returning the running tasks to the queue' });
-  const { total } = inputs;
-  const progress = queueProgress(report, known, total);
+  const progress = queueProgress(report, known, inputs.total);
   await using collector = await Collector.open(
     queueName,
-    readOptions(
-      collectChecks,
-      {
-        connection,
-        signal: stop.signal,
-        total: total && Math.max(0, total - known.doneBefore),
-        onProgress: progress.ofQueue,
-      },
-      'map',
-    ),
+    readOptions(collectChecks, { connection, signal: stop.signal, ...progress.ofQueue }, 'map'),
     LIST,
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
@@ -156,9 +146,12 @@ function queueProgress(report: MapReport, known: KnownInputs, total: number | un
       own = progress;
       show();
     },
-    ofQueue: (progress: QueueProgress) => {
-      whole = progress;
-      show();
+    ofQueue: {
+      total: total && Math.max(0, total - known.doneBefore),
+      onProgress: (progress: QueueProgress) => {
+        whole = progress;
+        show();
+      },
     },
     add: (record: OutcomeRecord) => {
       results[record.status === 'fulfilled' ? 'done' : 'failed']++;

@@ -74,7 +74,7 @@ async function withLease(
   run: Run,
 ): Promise<number> {
   const { exposeNetwork = optionsOfEnvironment(featureChecks.proxy).exposeNetwork, localEndpoint } = options;
-  const lease = await leaseFromCommand(pool, options, exposeNetwork);
+  const lease = await leaseFromCommand(pool, { ...options, exposeNetwork });
   try {
     const { grant, openClient } = lease;
     const { trust } = coreOf(pool).client;
@@ -104,7 +104,7 @@ function hasEntries(record: object): boolean {
  * one for each worker of a suite.
  */
 async function withProxy(pool: BrowserPool, options: ExecOptions, run: Run): Promise<number> {
-  const { playwright: isSuite, idleTimeout, exposeNetwork, allowHosts: allowedHosts } = options;
+  const { playwright: isSuite, idleTimeout } = options;
   const fault = isSuite && new PlaywrightEndpoint().fault(true);
   if (fault) throw new CliError(fault.reason);
   // Between the lines of the tests, nobody would see them.
@@ -114,8 +114,6 @@ async function withProxy(pool: BrowserPool, options: ExecOptions, run: Run): Pro
       ...leaseSettings(options),
       // A browser that is cleaned need not be destroyed.
       ...(!options.isReleaseGiven && { release: 'auto' }),
-      exposeNetwork,
-      allowedHosts,
       idleTimeout,
       share: !isSuite,
       onEvent: createLeaseLog(options.acquireTimeout),

@@ -23,18 +23,22 @@ import {
   type LeaseCommandOptions,
 } from './options.js';
 
-type TaskFlag =
-  | 'concurrency'
-  | 'pagesPerLease'
-  | 'tasksPerLease'
-  | 'taskTimeout'
-  | 'hostConcurrency'
-  | 'hostDelay'
-  | 'isolation'
-  | 'protocol';
+/** The options of the library with a flag of the same name. */
+const TASK_OPTIONS = [
+  'concurrency',
+  'pagesPerLease',
+  'tasksPerLease',
+  'taskTimeout',
+  'hostConcurrency',
+  'hostDelay',
+  'isolation',
+  'protocol',
+] as const;
 
-/** Options of each command that runs the task of a script: those of the library with a flag of the same name, and others. */
-export interface TaskCommandOptions extends LeaseCommandOptions, Pick<MapOptions, TaskFlag> {
+type TaskOptions = Pick<MapOptions, (typeof TASK_OPTIONS)[number]>;
+
+/** Options of each command that runs the task of a script. */
+export interface TaskCommandOptions extends LeaseCommandOptions, TaskOptions {
   library: 'playwright' | 'puppeteer';
   /** Folder. */
   artifacts?: string;
@@ -92,22 +96,11 @@ export function settingsOf(
   command: TaskCommandOptions,
   report: MapReport,
 ): Omit<MapOptions, 'retries' | 'checkpoint'> {
-  const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, hostConcurrency, hostDelay } = command;
-  const { isolation, protocol, exposeNetwork, allowHosts: allowedHosts } = command;
   const { artifacts: folder, artifactsOn: on, trace = false } = command;
   const log = createLeaseLog(command.acquireTimeout, report.note);
   return {
     ...leaseSettings(command),
-    concurrency,
-    pagesPerLease,
-    tasksPerLease,
-    taskTimeout,
-    hostConcurrency,
-    hostDelay,
-    isolation,
-    protocol,
-    exposeNetwork,
-    allowedHosts,
+    ...(Object.fromEntries(TASK_OPTIONS.map((name) => [name, command[name]])) as TaskOptions),
     artifacts: folder === undefined ? undefined : { folder, on, trace },
     onEvent: (event) => {
       // No message while other leases work: the pool may be smaller than --concurrency.
