@@ -7,7 +7,6 @@ import type { Interruption } from './interruption.js';
 import { openInputs, readInputCheck, type CheckInput } from './map-inputs.js';
 import { checkOut, checkpointOf, isUsed, printRecord, writeTable } from './map-out.js';
 import { MapReport } from './map-report.js';
-import { loadScript } from './map-script.js';
 import {
   ABOUT_TOKEN,
   addPoolAndArguments,
@@ -21,7 +20,7 @@ import {
   ABOUT_REDIS,
   addTaskOptions,
   checkArtifacts,
-  loadConnector,
+  loadTask,
   settingsOf,
   type MapCommand,
 } from './task-command.js';
@@ -137,7 +136,7 @@ async function map(poolName: string, command: MapCommand, signal: AbortSignal): 
   await checkOut(command);
   await checkArtifacts(command);
   using inputs = await openInputs(command.inputs, signal, await inputCheckOf(command));
-  const { task, options } = await loadScript(command.script);
+  const { task, options } = await loadTask(command);
   using report = new MapReport(out, { signal, text: 'Stopping the tasks' });
   const outcomes = mapPooledBrowsers(pool, inputs.lines, returningData(task), {
     ...settingsOf(command, report),
@@ -146,7 +145,6 @@ async function map(poolName: string, command: MapCommand, signal: AbortSignal): 
     ordered,
     checkpoint,
     ...options,
-    connector: await loadConnector(command.library),
     total: inputs.total,
     signal,
   });

@@ -14,10 +14,9 @@ import { EXIT, ExitStatus } from './errors.js';
 import { openInputs, type InputLines } from './map-inputs.js';
 import { checkOut, checkpointOf, printRecord, writeTable } from './map-out.js';
 import { MapReport } from './map-report.js';
-import { loadScript } from './map-script.js';
 import { KnownInputs } from './queue-inputs.js';
 import { openPool } from './service.js';
-import { checkArtifacts, loadConnector, redisOf, workSettingsOf, type MapCommand } from './task-command.js';
+import { checkArtifacts, loadTask, redisOf, workSettingsOf, type MapCommand } from './task-command.js';
 
 /** Most jobs in Redis at a time: a part of a long file. */
 const MOST_JOBS = 20_000;
@@ -35,8 +34,7 @@ export async function mapByQueue(
   const connection = redisOf(command);
   await using pool = await openPool(poolName, command);
   await Promise.all([checkOut(command), checkArtifacts(command)]);
-  const { task, options } = await loadScript(command.script);
-  const connector = await loadConnector(command.library);
+  const { task, options } = await loadTask(command);
   const known = new KnownInputs(checkpointOf(command) ?? `the queue ${queueName}`);
   await using results = await openResults(command, known);
   const stop = new LinkedAbort(signal);
@@ -54,7 +52,6 @@ export async function mapByQueue(
     onProgress: progress.ofThisProcess,
     ...options,
     connection,
-    connector,
     signal: stop.signal,
   });
   for (const part of [adding, working]) part.catch((error: unknown) => stop.abort(error));

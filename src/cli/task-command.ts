@@ -10,6 +10,7 @@ import { CliError, EXIT } from './errors.js';
 import { createLeaseLog } from './lease.js';
 import type { OutOptions } from './map-out.js';
 import type { MapReport } from './map-report.js';
+import { loadScript } from './map-script.js';
 import {
   addAcquireOptions,
   allowOption,
@@ -39,6 +40,7 @@ type TaskOptions = Pick<MapOptions, (typeof TASK_OPTIONS)[number]>;
 
 /** Options of each command that runs the task of a script. */
 export interface TaskCommandOptions extends LeaseCommandOptions, TaskOptions {
+  script: string;
   library: 'playwright' | 'puppeteer';
   /** Folder. */
   artifacts?: string;
@@ -80,7 +82,6 @@ export function addTaskOptions(command: Command): Command {
 /** The arguments and options of `map`. */
 export interface MapCommand
   extends TaskCommandOptions, OutOptions, Pick<MapOptions, 'retries' | 'stopAfterFailures' | 'ordered'> {
-  script: string;
   /** Path of a file; stdin by default. */
   inputs: string | undefined;
   queue?: string;
@@ -129,11 +130,12 @@ export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskComm
   if (artifactsOn === 'always') throw new CliError('--artifacts-on needs --artifacts, a folder.', EXIT.usage);
 }
 
-/** Loads the library now: a missing library must fail before a browser is leased. */
-export async function loadConnector(library: TaskCommandOptions['library']): Promise<Connector> {
-  const connector = library === 'playwright' ? playwright() : puppeteer();
+/** Loads the script and the library, which must not be missing when a browser is leased. */
+export async function loadTask({ script, library }: TaskCommandOptions) {
+  const { task, options } = await loadScript(script);
+  const connector: Connector = library === 'playwright' ? playwright() : puppeteer();
   await connector.load();
-  return connector;
+  return { task, options: { ...options, connector } };
 }
 
 /** The address of Redis. A password is accepted only from the environment. */

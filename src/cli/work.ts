@@ -2,14 +2,13 @@ import type { Command } from 'commander';
 import { readQueueName } from '../jobs/queue/options.js';
 import type { Interruption } from './interruption.js';
 import { MapReport } from './map-report.js';
-import { loadScript } from './map-script.js';
 import { ABOUT_TOKEN, addPoolAndArguments, isScriptFirst, separatePool, timeout } from './options.js';
 import { openPool } from './service.js';
 import {
   ABOUT_REDIS,
   addTaskOptions,
   checkArtifacts,
-  loadConnector,
+  loadTask,
   redisOf,
   workSettingsOf,
   type TaskCommandOptions,
@@ -51,7 +50,6 @@ Examples:
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --queue titles`;
 
 interface WorkCommand extends TaskCommandOptions {
-  script: string;
   queue: string;
   /** In ms. */
   idleTimeout: number;
@@ -63,8 +61,7 @@ async function work(poolName: string, command: WorkCommand, signal: AbortSignal)
   const connection = redisOf(command);
   await using pool = await openPool(poolName, command);
   await checkArtifacts(command);
-  const { task, options } = await loadScript(command.script);
-  const connector = await loadConnector(command.library);
+  const { task, options } = await loadTask(command);
   using report = new MapReport(`the queue ${queueName}`, {
     signal,
     text: 'Returning the running tasks to the queue',
@@ -77,7 +74,6 @@ async function work(poolName: string, command: WorkCommand, signal: AbortSignal)
       idleTimeout: command.idleTimeout,
       ...options,
       connection,
-      connector,
       signal,
     });
     report.endWith(`Finished ${counted(done + failed, 'input')}, of which ${failed} failed.`);
