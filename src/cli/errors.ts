@@ -34,21 +34,12 @@ export function exitCodeOf(signal: NodeJS.Signals): number {
 
 /** A failure of the command line itself, with a message for its user. */
 export class CliError extends Error {
-  override readonly name: string = 'CliError';
+  override readonly name = 'CliError';
   readonly exitCode: number;
 
   constructor(message: string, exitCode: number = EXIT.failed, options?: ErrorOptions) {
     super(message, options);
     this.exitCode = exitCode;
-  }
-}
-
-/** A signal interrupted the command. */
-export class InterruptedError extends CliError {
-  override readonly name = 'InterruptedError';
-
-  constructor(signal: NodeJS.Signals) {
-    super(`Interrupted by ${signal}.`, exitCodeOf(signal));
   }
 }
 

@@ -1,4 +1,4 @@
-import { exitCodeOf, InterruptedError } from './errors.js';
+import { CliError, exitCodeOf } from './errors.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -10,7 +10,7 @@ const ECHO = 300;
 type SignalHandler = (name: NodeJS.Signals) => void;
 
 /**
- * Turns Ctrl-C, SIGTERM and SIGHUP into an abort with an `InterruptedError`, after which the command cleans up. A
+ * Turns Ctrl-C, SIGTERM and SIGHUP into an abort with a `CliError`, after which the command cleans up. A
  * second signal ends the program immediately; the exit handlers still end or release the browsers.
  */
 export class Interruption implements Disposable {
@@ -41,6 +41,6 @@ export class Interruption implements Disposable {
     this.#last = performance.now();
     if (this.#divertTo) return this.#divertTo(name);
     if (this.signal.aborted) process.exit(exitCodeOf(name));
-    this.#abort.abort(new InterruptedError(name));
+    this.#abort.abort(new CliError(`Interrupted by ${name}.`, exitCodeOf(name)));
   };
 }
