@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { clock, delay } from '../../shared/clock.js';
 import type { Received, ResponseHead } from './exposed-request.js';
-import { Room } from './room.js';
+import { Room, Share } from './room.js';
 
 /** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
 export interface StreamLimits {
@@ -79,135 +79,102 @@ interface HowToRead extends Pick<Received, 'length' | 'hasLength'> {
   canContinue(this: void): boolean;
 }
 
+/** Reads one body, when its server sends it and there is memory for it. */
 class BodyReader {
-  readonly #source: Readable;
-  readonly #memory: Bodies;
+  readonly #stream: Readable;
+  readonly #bodies: Bodies;
   readonly #how: HowToRead;
-  #canContinue = false;
+  readonly #share = new Share();
   readonly #body: Buffer[] = [];
   #size = 0;
-  #silent: NodeJS.Timeout | undefined;
-  #longest: NodeJS.Timeout | undefined;
-  #free: (() => void) | undefined;
-  /** Bytes of the memory for beginnings. */
-  #held = 0;
-  #isOver = false;
+  /** The page can read the rest, and there is memory for the beginning until it does. */
+  #canContinue = false;
 
-  constructor(source: Readable, memory: Bodies, how: HowToRead) {
-    this.#source = source;
-    this.#memory = memory;
+  constructor(stream: Readable, bodies: Bodies, how: HowToRead) {
+    this.#stream = stream;
+    this.#bodies = bodies;
     this.#how = how;
   }
 
   async read(signal: AbortSignal): Promise<Body> {
-    const source = this.#source;
     const { length = 0 } = this.#how;
-    this.#check();
-    if (length > LARGEST_BODY && !this.#canContinue) {
-      await delay(this.#memory.limits.continued, signal);
-      this.#check();
+    try {
+      if (!this.#check() && length > LARGEST_BODY) {
+        await delay(this.#bodies.limits.continued, signal);
+        this.#check();
+      }
+      if (!this.#fits(length)) return this.#found({ rest: this.#stream });
+      if (length > LARGEST_BODY) throw new TooLargeError();
+      return await this.#read(signal);
+    } catch (error) {
+      // The page that reads the rest receives its error.
+      if (this.#canContinue && !signal.aborted) return this.#found({ rest: this.#stream });
+      this.#stream.destroy();
+      this.#share.free();
+      throw error;
     }
-    if (this.#canContinue && (length > LONG_BODY || !this.#hold(length)))
-      return this.#found({ rest: source });
-    if (length > LARGEST_BODY) {
-      source.destroy();
-      throw new TooLargeError();
-    }
-    if (length > SMALL_BODY && !this.#canContinue) {
-      this.#free = await this.#memory.whole.take(length, signal);
-      // The connection was lost meanwhile.
-      if (source.destroyed) {
-        this.#free();
-        throw Object.assign(new Error('The connection was lost.'), { code: 'ECONNRESET' });
+  }
+
+  async #read(signal: AbortSignal): Promise<Body> {
+    const { length = 0 } = this.#how;
+    const stream = this.#stream;
+    const times = { started: clock.now(), latest: clock.now() };
+    while (!stream.readableEnded) {
+      if (!this.#canContinue && !this.#share.isTaken && Math.max(length, this.#size) > SMALL_BODY) {
+        await this.#share.take(this.#bodies.whole, length || LARGEST_BODY, signal);
+        times.started = times.latest = clock.now();
+      }
+      if (stream.destroyed) throw stream.errored ?? Object.assign(new Error('lost'), { code: 'ECONNRESET' });
+      const chunk = stream.read() as Buffer | null;
+      if (chunk) {
+        this.#body.push(chunk);
+        this.#size += chunk.length;
+        times.latest = clock.now();
+        if (!this.#fits(this.#size)) return this.#found({ rest: stream });
+        if (this.#size > LARGEST_BODY) throw new TooLargeError();
+      } else if (!(await this.#wait(times, signal))) {
+        if (this.#check()) return this.#found({ rest: stream });
+        stream.destroy();
+        return this.#found({ isCut: true });
       }
     }
-    try {
-      return await new Promise<Body>((resolve, reject) => this.#listen(signal, resolve, reject));
-    } catch (error) {
-      source.destroy();
-      this.#free?.();
-      throw error;
-    } finally {
-      this.#isOver = true;
-      this.#stopTimers();
-      source.removeAllListeners('data');
-    }
+    return this.#found();
   }
 
-  #listen(signal: AbortSignal, resolve: (body: Body) => void, reject: (error: Error) => void): void {
-    const source = this.#source;
-    /** The response does not end, or is large. */
-    const cut = () => {
-      if (this.#check()) return resolve(this.#found({ rest: source.pause() }));
-      resolve(this.#found({ isCut: true }));
-      source.destroy();
-    };
-    source.on('data', (chunk: Buffer) => {
-      this.#body.push(chunk);
-      this.#size += chunk.length;
-      this.#silent?.refresh();
-      if (this.#canContinue) {
-        if (this.#size > LONG_BODY || !this.#hold(this.#size)) cut();
-      } else if (this.#size > LARGEST_BODY) reject(new TooLargeError());
-      else if (this.#size > SMALL_BODY && !this.#free) this.#waitForRoom(signal, cut).catch(reject);
+  /** Waits until the stream has bytes or has ended. Resolves to false if it takes too long. */
+  async #wait(
+    { started, latest }: { started: number; latest: number },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { silence, total, continued } = this.#bodies.limits;
+    const end = Math.min(latest + silence, this.#how.hasLength ? Infinity : started + total);
+    const now = clock.now();
+    if (now >= end || (now >= started + continued && this.#check())) return false;
+    const next = now < started + continued ? Math.min(end, started + continued) : end;
+    await delay(next - now, signal, (wake) => {
+      const names = ['readable', 'end', 'close'];
+      for (const name of names) this.#stream.once(name, wake);
+      return () => names.forEach((name) => this.#stream.off(name, wake));
     });
-    source.once('end', () => resolve(this.#found()));
-    // The page that reads the rest receives its error.
-    source.once('error', (error) =>
-      this.#canContinue && !signal.aborted ? resolve(this.#found({ rest: source })) : reject(error),
-    );
-    this.#startTimers(cut);
-  }
-
-  async #waitForRoom(signal: AbortSignal, cut: () => void): Promise<void> {
-    this.#source.pause();
-    this.#stopTimers();
-    this.#free = await this.#memory.whole.take(LARGEST_BODY, signal);
-    // The connection was lost meanwhile.
-    if (this.#isOver) return this.#free();
-    this.#startTimers(cut);
-    this.#source.resume();
+    return true;
   }
 
   /** Whether the page can read the rest. On a busy machine, it is known some time after the response has come. */
   #check(): boolean {
-    if (this.#canContinue || !this.#how.canContinue()) return this.#canContinue;
-    const freeWhole = this.#free;
-    this.#free = undefined;
-    this.#canContinue = this.#hold(this.#size);
-    if (this.#canContinue) freeWhole?.();
-    else this.#free = freeWhole;
-    return this.#canContinue;
+    return (this.#canContinue ||= this.#how.canContinue() && this.#hold(this.#size));
+  }
+
+  /** False for a beginning of this size in bytes if the page can read the rest, and the browser or the memory can hold no more. */
+  #fits(size: number): boolean {
+    return !this.#canContinue || (size <= LONG_BODY && this.#hold(size));
   }
 
   /** Takes memory for a beginning of this size in bytes, if there is enough. */
   #hold(size: number): boolean {
-    if (size <= Math.max(SMALL_BODY, this.#held)) return true;
-    if (!this.#memory.beginnings.tryTake(size - this.#held)) return false;
-    this.#held = size;
-    this.#free = () => {
-      this.#memory.beginnings.give(this.#held);
-      this.#held = 0;
-    };
-    return true;
+    return this.#share.tryGrow(this.#bodies.beginnings, size > SMALL_BODY ? size : 0);
   }
 
   #found(how: Pick<Partial<Body>, 'isCut' | 'rest'> = {}): Body {
-    return { body: this.#body, isCut: false, ...how, free: () => this.#free?.() };
-  }
-
-  #startTimers(cut: () => void): void {
-    const { silence, total, continued } = this.#memory.limits;
-    this.#silent = clock.setTimeout(cut, silence);
-    const cutOrWait = () => {
-      if (this.#check()) cut();
-      else if (!this.#how.hasLength) this.#longest = clock.setTimeout(cut, total - continued);
-    };
-    this.#longest = clock.setTimeout(cutOrWait, continued);
-  }
-
-  #stopTimers(): void {
-    clock.clearTimeout(this.#silent);
-    clock.clearTimeout(this.#longest);
+    return { body: this.#body, isCut: false, ...how, free: () => this.#share.free() };
   }
 }
