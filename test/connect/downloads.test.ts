@@ -11,8 +11,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
 import { DownloadWatch } from '../../src/connect/downloads.js';
 import { MessageFilter } from '../../src/connect/message-filter.js';
+import { PageStarts } from '../../src/connect/page-starts.js';
 import { Socket } from '../../src/connect/socket.js';
 import { StandIns } from '../../src/connect/stand-ins.js';
+import { BrowserClients } from '../../src/features/exposed-network/browser-clients.js';
+import { ExposedHosts } from '../../src/features/exposed-network/exposed-hosts.js';
 import { ExposedNetwork } from '../../src/features/exposed-network/exposed-network.js';
 import { Fuzzer } from '../support/cdp-fuzz.js';
 import { PlayedBrowser, settle } from '../support/played-browser.js';
@@ -396,8 +399,17 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
       arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
     };
     const watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere: false, listener });
-    const plan = { hosts: 'localhost:1', acceptsInsecureCerts: false, open: openCdp, filter };
-    const exposed = new ExposedNetwork({ ...plan, onRequest: () => {}, onLost: () => {} });
+    const exposed = new ExposedNetwork({
+      hosts: new ExposedHosts('localhost:1'),
+      clients: new BrowserClients(),
+      openCdp,
+      filter,
+      starts: new PageStarts(),
+      standIns: new StandIns(),
+      connectOptions: {},
+      onRequest: () => {},
+      onLost: () => {},
+    });
     await exposed.open(AbortSignal.timeout(500)).catch(() => {});
     const behavior = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
     socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params: behavior }));

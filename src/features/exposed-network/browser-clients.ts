@@ -1,5 +1,6 @@
 import type { FollowUp, MessageRules } from '../../connect/message-filter.js';
 import type { CommandParams } from '../../connect/message.js';
+import type { ResponseHead } from './exposed-request.js';
 import type { Targets } from './targets.js';
 
 /** Number of requests whose events may still arrive, and of the characters of their headers. */
@@ -9,12 +10,8 @@ const MOST_CHARACTERS = 16 * 1024 * 1024;
 const MOST_BODIES = 16;
 
 /** A request that was answered from here. */
-export interface Exchange {
+interface Exchange extends ResponseHead {
   readonly url: string;
-  readonly sent: Readonly<Record<string, string>>;
-  /** Each as `name: value`. */
-  readonly received: readonly string[];
-  readonly status: number;
 }
 
 /** The body of a response that the page reads in parts. */
@@ -25,9 +22,11 @@ interface KeptBody {
   drop(): void;
 }
 
-/** A response in an event. */
+/** An event that can report a response. */
 interface Reported {
-  readonly url: string;
+  readonly requestId?: string;
+  readonly response?: { readonly url: string } | undefined;
+  readonly redirectResponse?: { readonly url: string } | undefined;
 }
 
 type Conditions = CommandParams<'Network.emulateNetworkConditions'>;
@@ -69,7 +68,7 @@ export class BrowserClients {
       'Network.requestWillBeSent': (params) =>
         this.#exchangeOf(params) && Promise.resolve({ redirectHasExtraInfo: true }),
     },
-    followUps: (_name, params) => this.#extraInfo(params),
+    followUps: (_name, params) => this.#extraInfo(params as Reported),
     commands: {
       'Emulation.setUserAgentOverride': ({ acceptLanguage }, session) =>
         this.#note(session, acceptLanguage === undefined ? {} : { language: acceptLanguage }),
@@ -108,8 +107,10 @@ export class BrowserClients {
   }
 
   /** Lets the clients see all headers of a request and its response. @param requestId In the domain Network. */
-  noteExchange(requestId: string | undefined, exchange: Exchange): void {
+  noteExchange(requestId: string | undefined, url: string, response: ResponseHead): void {
     if (requestId === undefined) return;
+    const { status, reason, headers, sent } = response;
+    const exchange = { url, status, reason, headers, sent };
     this.#exchanges.set(requestId, [...(this.#exchanges.get(requestId) ?? []), exchange]);
     this.#characters += lengthOf(exchange);
     for (const [oldest, exchanges] of this.#exchanges) {
@@ -136,44 +137,31 @@ export class BrowserClients {
   }
 
   /** Returns the request of a response: a request can have several, one after another, each a redirect. */
-  #exchangeOf(params: {
-    requestId?: string;
-    response?: Reported | undefined;
-    redirectResponse?: Reported | undefined;
-  }) {
-    const reported = params.response ?? params.redirectResponse;
-    const all = this.#exchanges.get(params.requestId ?? '');
-    return reported && all?.find(({ url }) => url === reported.url);
+  #exchangeOf({ requestId = '', response, redirectResponse = response }: Reported): Exchange | undefined {
+    return this.#exchanges.get(requestId)?.find(({ url }) => url === redirectResponse?.url);
   }
 
   /** The events in which a browser reports all headers. */
-  #extraInfo(params: object): readonly FollowUp[] {
-    const { requestId } = params as { requestId?: string };
+  #extraInfo(params: Reported): readonly FollowUp[] {
+    const { requestId } = params;
     const exchange = this.#exchangeOf(params);
     if (!exchange) return [];
-    const { sent, received, status } = exchange;
+    const { sent, headers, status } = exchange;
+    const request = { requestId, headers: sent, associatedCookies: [], connectTiming: { requestTime: 0 } };
+    const facts = { statusCode: status, blockedCookies: [], resourceIPAddressSpace: 'Local' };
     return [
-      {
-        method: 'Network.requestWillBeSentExtraInfo',
-        params: { requestId, headers: sent, associatedCookies: [], connectTiming: { requestTime: 0 } },
-      },
+      { method: 'Network.requestWillBeSentExtraInfo', params: request },
       {
         method: 'Network.responseReceivedExtraInfo',
-        params: {
-          requestId,
-          headers: joined(received),
-          statusCode: status,
-          blockedCookies: [],
-          resourceIPAddressSpace: 'Local',
-        },
+        params: { requestId, headers: joined(headers), ...facts },
       },
     ];
   }
 }
 
 /** In characters. */
-function lengthOf({ url, sent, received }: Exchange): number {
-  const all = [url, ...Object.entries(sent).flat(), ...received];
+function lengthOf({ url, sent, headers }: Exchange): number {
+  const all = [url, ...Object.entries(sent).flat(), ...headers];
   return all.reduce((sum, { length }) => sum + length, 0);
 }
 

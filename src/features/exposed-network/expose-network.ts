@@ -27,8 +27,8 @@ export class ExposeNetwork implements LeaseFeature {
   }
 
   connect({ emit, sessionId }: LeaseContext<StepOf<ExposeNetworkSteps>>): ConnectAddition {
-    const hosts = this.#hosts;
-    if (hosts === undefined) return { explain: explainRefusal };
+    if (this.#hosts === undefined) return { explain: explainRefusal };
+    const hosts = new ExposedHosts(this.#hosts);
     const onRequest = (host: string) => {
       if (this.#reported.has(host) || this.#reported.size >= MOST_HOSTS) return;
       this.#reported.add(host);
@@ -38,22 +38,9 @@ export class ExposeNetwork implements LeaseFeature {
     return {
       rules: [clients.rules],
       explain: (error, browser) => explainRefusal(error, browser, hosts),
-      extend: async ({ openCdp: open, filter, starts, standIns, connectOptions, onLost }) => {
+      extend: async (opening) => {
         const { ExposedNetwork } = await import('./exposed-network.js');
-        // An option of Puppeteer.
-        const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
-        const acceptsInsecureCerts = acceptInsecureCerts === true;
-        return new ExposedNetwork({
-          hosts,
-          acceptsInsecureCerts,
-          open,
-          filter,
-          starts,
-          standIns,
-          clients,
-          onRequest,
-          onLost,
-        });
+        return new ExposedNetwork({ ...opening, hosts, clients, onRequest });
       },
     };
   }
@@ -66,12 +53,12 @@ const HINT = 'The leased browser runs on another machine, where this address mea
 /**
  * Adds to the error of a navigation to a loopback address that the browser of this lease does not run on this machine.
  *
- * @param exposed The option `exposeNetwork`: these addresses mean this machine.
+ * @param exposed These addresses mean this machine.
  */
 export function explainRefusal(
   error: unknown,
   { isElsewhere }: { isElsewhere: boolean },
-  exposed?: string,
+  exposed?: ExposedHosts,
 ): void {
   if (!isElsewhere || !(error instanceof Error) || error.message.includes(HINT)) return;
   const [refused, address, last] = REFUSED.exec(error.message) ?? [];
@@ -79,6 +66,6 @@ export function explainRefusal(
   if (refused === undefined || !URL.canParse(url)) return;
   const { hostname, host } = new URL(url);
   if (!isLoopback(hostname) && !hostname.endsWith('.localhost')) return;
-  if (exposed !== undefined && new ExposedHosts(exposed).read(url, 'request') !== undefined) return;
+  if (exposed?.read(url, 'request') !== undefined) return;
   addAdvice(error, refused, `${HINT} To reach a server of your machine, set exposeNetwork: '${host}'.`);
 }

@@ -2,14 +2,9 @@ import type { Browser } from 'playwright-core';
 import { LinkedAbort } from '../../shared/abort.js';
 import { backoff, delay } from '../../shared/clock.js';
 import type { ConnectExtension } from '../../connect/extension.js';
-import type { MessageFilter, MessageRules } from '../../connect/message-filter.js';
-import { PageStarts } from '../../connect/page-starts.js';
-import type { OpenCdp } from '../../connect/socket.js';
-import { StandIns } from '../../connect/stand-ins.js';
 import { Bodies } from './body-reader.js';
-import { BrowserClients } from './browser-clients.js';
+import type { ExposePlan, Lasting } from './context.js';
 import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
-import { ExposedHosts } from './exposed-hosts.js';
 import { ExposedSender } from './exposed-request.js';
 import { fetchScript } from './exposed-streams.js';
 import { webSocketScript } from './exposed-websocket.js';
@@ -20,63 +15,32 @@ import { RequestBodies } from './request-bodies.js';
 const ATTEMPTS = 4;
 const PAUSES = { factor: 2, minTimeout: 100, maxTimeout: 1000, randomize: true };
 
-/** What a lease exposes, and how. */
-export interface ExposePlan {
-  /** The option `exposeNetwork`. */
-  readonly hosts: string;
-  /** Accept certificates that no known authority has signed. */
-  readonly acceptsInsecureCerts: boolean;
-  readonly open: OpenCdp;
-  /** Of the connection of the library, if there is one. */
-  readonly filter?: MessageFilter;
-  /** Who waits for new pages, with this one. */
-  readonly starts?: PageStarts;
-  /** Files that the library downloads. */
-  readonly standIns?: StandIns;
-  /** Whose rules apply to the messages of all clients. */
-  readonly clients?: BrowserClients;
-  /** Called with each exposed host, and its port, that is requested. */
-  onRequest(this: void, host: string): void;
-  /** Called if the WebSocket was lost and can't be replaced: the requests of the pages fail. */
-  onLost(): void;
-}
-
 /**
  * Answers the requests of a browser to some hosts from this machine: the browser pauses those requests, in all its pages,
  * workers and contexts, and continues all others by itself. It uses a WebSocket of its own, so it depends on no library, and
  * large bodies do not delay the library's messages.
  */
 export class ExposedNetwork implements ConnectExtension {
-  readonly #plan: ExposePlan;
   readonly #abort = new LinkedAbort();
-  readonly #lasting: ConstructorParameters<typeof Interception>[1];
+  readonly #lasting: Lasting;
   /** Over the current WebSocket. */
   #interception: Interception | undefined;
 
   constructor(plan: ExposePlan) {
-    this.#plan = plan;
-    const hosts = new ExposedHosts(plan.hosts);
-    const clients = plan.clients ?? new BrowserClients();
+    const { hosts, clients, connectOptions, filter } = plan;
+    // An option of Puppeteer.
+    const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
     const { signal } = this.#abort;
     this.#lasting = {
-      hosts,
-      sender: new ExposedSender(plan.acceptsInsecureCerts),
+      ...plan,
+      sender: new ExposedSender(acceptInsecureCerts === true),
       bodies: new Bodies(),
       uploads: new RequestBodies(clients),
-      clients,
-      starts: plan.starts ?? new PageStarts(),
-      standIns: plan.standIns ?? new StandIns(),
       events: new EventStreams(signal),
       script: `${webSocketScript(hosts)} ${fetchScript(hosts)} ${EVENTS_SCRIPT}`,
-      lease: signal,
-      onRequest: plan.onRequest,
+      end: signal,
     };
-    plan.filter?.add(this.#lasting.uploads.rules);
-  }
-
-  /** Of the messages of a client of the browser that connects later. */
-  get rules(): readonly MessageRules[] {
-    return [this.#lasting.clients.rules];
+    filter.add(this.#lasting.uploads.rules);
   }
 
   /** With Playwright, the options of contexts are not visible otherwise, and scripts of its own replace WebSocket, too. */
@@ -97,7 +61,7 @@ export class ExposedNetwork implements ConnectExtension {
 
   /** Begins the interception. */
   async open(signal: AbortSignal): Promise<void> {
-    const socket = await this.#plan.open(signal);
+    const socket = await this.#lasting.openCdp(signal);
     if (this.#abort.signal.aborted) return socket.cut('closed-by-us');
     const interception = new Interception(socket, this.#lasting);
     this.#interception = interception;
@@ -135,6 +99,6 @@ export class ExposedNetwork implements ConnectExtension {
         await delay(backoff(PAUSES, failures), signal).catch(() => {});
       }
     }
-    if (!signal.aborted) this.#plan.onLost();
+    if (!signal.aborted) this.#lasting.onLost();
   }
 }

@@ -10,7 +10,7 @@ import { asBytes } from './exposed-request.js';
 import { PageFunction, prefixOf, scriptOf, type Caller } from './page-function.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
 import { areOfOneSite } from './same-site.js';
-import { pageOf, type AttachedTarget } from './targets.js';
+import { pageOf, type AttachedTarget, type Place } from './targets.js';
 
 /** The name in pages of the function through which their WebSockets reach this process. */
 const NAME = '__exposedWebSocket';
@@ -174,12 +174,12 @@ export class ExposedWebSockets {
 
   /** The headers that the browser would send. */
   async #headersOf({ message, target, contextId }: Said, url: ExposedUrl): Promise<Record<string, string>> {
-    const { origin = 'null', frameId = '' } = target.places.get(contextId) ?? {};
+    const place = target.places.get(contextId);
     const { userAgent } = message;
-    const isOfWeb = /^https?:/.test(origin);
-    const cookie = await this.#cookiesFor(url, target, isOfWeb ? { origin, frameId } : undefined);
+    const web = place && /^https?:/.test(place.origin) ? place : undefined;
+    const cookie = await this.#cookiesFor(url, target, web);
     return {
-      origin: isOfWeb ? origin : 'null',
+      origin: web?.origin ?? 'null',
       ...(typeof userAgent === 'string' && { 'user-agent': userAgent }),
       'cache-control': 'no-cache',
       pragma: 'no-cache',
@@ -189,7 +189,7 @@ export class ExposedWebSockets {
   }
 
   /** The cookies that a browser sends with a WebSocket: those of other sites only with `SameSite=None`. */
-  async #cookiesFor(url: ExposedUrl, target: AttachedTarget, place: WebPlace | undefined): Promise<string> {
+  async #cookiesFor(url: ExposedUrl, target: AttachedTarget, place: Place | undefined): Promise<string> {
     const server = new URL(url.replace(/^ws/, 'http'));
     const { browserContextId } = target;
     const { cookies } = await this.#context.cdp
@@ -208,7 +208,7 @@ export class ExposedWebSockets {
   }
 
   /** Whether a document or a worker, and all that contain it, are of the site of a server. */
-  async #isSameSite(server: URL, target: AttachedTarget, { origin, frameId }: WebPlace): Promise<boolean> {
+  async #isSameSite(server: URL, target: AttachedTarget, { origin, frameId = '' }: Place): Promise<boolean> {
     const { targets, cdp } = this.#context;
     const page = pageOf(target);
     // A frame with a process of its own is of another site than the page.
@@ -223,12 +223,6 @@ export class ExposedWebSockets {
     }
     return frames.length > 0;
   }
-}
-
-/** Where a script of a web page runs. */
-interface WebPlace {
-  readonly origin: string;
-  readonly frameId: string;
 }
 
 const FAILED = { code: ABNORMAL, reason: '', wasClean: false, isFailure: true };

@@ -3,7 +3,7 @@ import { freeLoggedObjects } from '../../connect/logged-objects.js';
 import type { EventParams } from '../../connect/message.js';
 import type { CdpSocket } from '../../connect/socket.js';
 import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
-import type { Context } from './context.js';
+import type { Lasting } from './context.js';
 import { ExposedStreams } from './exposed-streams.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
 import { PausedRequest, type Answering } from './paused-request.js';
@@ -20,9 +20,9 @@ export class Interception {
   readonly #abort: LinkedAbort;
   #isOpen = false;
 
-  constructor(socket: CdpSocket, lasting: Omit<Context, 'cdp' | 'targets' | 'signal'>) {
+  constructor(socket: CdpSocket, lasting: Lasting) {
     this.#socket = socket;
-    this.#abort = new LinkedAbort(lasting.lease);
+    this.#abort = new LinkedAbort(lasting.end);
     const targets = new Targets(
       () => cdp,
       lasting.starts,

@@ -184,10 +184,10 @@ export class PausedRequest {
 
   #standIn(response: Unread): ExposedResponse {
     const { rest } = response;
-    const { standIns, lease } = this.#context;
+    const { standIns, end } = this.#context;
     rest.once(
       'close',
-      onAbort(lease, () => rest.destroy()),
+      onAbort(end, () => rest.destroy()),
     );
     const size = standIns.add(this.#url, rest);
     const headers = response.headers.filter((one) => !/^content-(length|encoding):/i.test(one));
@@ -197,9 +197,9 @@ export class PausedRequest {
   /** @param shown The response whose headers clients of the browser see. */
   async #fulfil(response: ExposedResponse, shown: ExposedResponse = response): Promise<void> {
     const { requestId, request, networkId } = this.#paused;
-    const { status, reason, sent, headers, body } = response;
+    const { status, reason, headers, body } = response;
     const { cdp, clients } = this.#context;
-    clients.noteExchange(networkId, { url: request.url, sent, received: shown.headers, status });
+    clients.noteExchange(networkId, request.url, shown);
     const answer = {
       requestId,
       responseCode: status,

@@ -11,7 +11,7 @@ const MOST_WARNINGS = 1000;
 const KINDS = /^(page|iframe|worker|shared_worker|service_worker)$/;
 
 /** Where a script runs: the document or the worker of a JavaScript context. */
-interface Place {
+export interface Place {
   /** `null` if it is opaque. */
   readonly origin: string;
   readonly frameId: string | undefined;

@@ -153,7 +153,7 @@ describe('the error of a refused connection', () => {
 
   function explained(address: string, browser = ELSEWHERE, exposed?: string): string {
     const error = new Error(`page.goto: net::ERR_CONNECTION_REFUSED at ${address}`);
-    explainRefusal(error, browser, exposed);
+    explainRefusal(error, browser, exposed === undefined ? undefined : new ExposedHosts(exposed));
     return error.message;
   }
 
