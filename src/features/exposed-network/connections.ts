@@ -39,10 +39,7 @@ const lookupLocalhost: LookupFunction = (_hostname, { all }, callback) => {
   callback(null, '127.0.0.1', 4);
 };
 
-interface TlsHow {
-  readonly rejectUnauthorized: boolean;
-  readonly route: Route;
-}
+type TlsRoute = Route & { readonly rejectUnauthorized: boolean };
 
 /** The connections to servers that speak HTTP/2. Over TLS, a browser speaks it wherever the server does. */
 export class Http2Sessions {
@@ -51,7 +48,7 @@ export class Http2Sessions {
   readonly #opening = new Set<TLSSocket>();
 
   /** Resolves to undefined if the server speaks only HTTP/1.1. Rejects with the error of the connection. */
-  of(url: URL, how: TlsHow): Promise<ClientHttp2Session | undefined> {
+  of(url: URL, how: TlsRoute): Promise<ClientHttp2Session | undefined> {
     const { origin } = url;
     const known = this.#byOrigin.get(origin);
     if (known) return known;
@@ -68,15 +65,14 @@ export class Http2Sessions {
     for (const socket of this.#opening) socket.destroy(new Error('The lease has ended.'));
   }
 
-  async #start(url: URL, how: TlsHow, onEnd: () => void): Promise<ClientHttp2Session | undefined> {
+  async #start(url: URL, how: TlsRoute, onEnd: () => void): Promise<ClientHttp2Session | undefined> {
     const host = url.hostname.replaceAll(/^\[|\]$/g, '');
     const socket = tls.connect({
       host,
       port: Number(url.port || 443),
       ...(isIP(host) === 0 && { servername: host }),
       ALPNProtocols: ['h2', 'http/1.1'],
-      rejectUnauthorized: how.rejectUnauthorized,
-      ...how.route,
+      ...how,
     });
     this.#opening.add(socket);
     await new Promise((resolve, reject) => {

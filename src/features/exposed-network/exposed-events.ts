@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
-import { onAbort, raceAbort } from '../../shared/abort.js';
-import { clock, startTimer } from '../../shared/clock.js';
+import { onAbort } from '../../shared/abort.js';
+import { clock, delay, startTimer } from '../../shared/clock.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { ExposedResponse, Unread } from './body-reader.js';
 import { hideReconnects } from './page-event-source.js';
@@ -70,7 +70,7 @@ export class EventStream {
   /** What has arrived, and no page has received. */
   #text = '';
   #isFirst = true;
-  #notify = () => {};
+  #wake = () => {};
   #absence: NodeJS.Timeout | undefined;
 
   constructor(place: string, response: Unread, onGone: () => void) {
@@ -82,12 +82,13 @@ export class EventStream {
     rest.on('data', (chunk: Buffer) => {
       this.#text += decoder.write(chunk);
       if (this.#text.length > LONGEST_EVENT) this.close();
-      else if (this.#text.length > MOST_WAITING && this.#hasEvents) rest.pause();
-      this.#notify();
+      if (!this.#isReady) return;
+      if (this.#text.length > MOST_WAITING) rest.pause();
+      this.#wake();
     });
     const end = () => {
       this.hasEnded = true;
-      this.#notify();
+      this.#wake();
     };
     rest.once('end', end).once('error', end);
   }
@@ -106,26 +107,21 @@ export class EventStream {
     this.isAbsent = false;
     const stopListening = onAbort(signal, () => this.close());
     // A page sees that its EventSource is open before the first event.
-    let mayBeEmpty = false;
-    const timer = clock.setTimeout(
-      () => {
-        mayBeEmpty = true;
-        this.#notify();
-      },
-      this.#isFirst ? FIRST_WAIT : LONGEST_WAIT,
-    );
+    const longest = this.#isFirst ? FIRST_WAIT : LONGEST_WAIT;
+    const whenReady = (wake: () => void) => {
+      this.#wake = wake;
+      return () => (this.#wake = () => {});
+    };
     try {
-      while (!this.hasEnded && !this.#hasEvents && !mayBeEmpty)
-        await raceAbort(new Promise<void>((resolve) => (this.#notify = resolve)), signal);
+      if (!this.#isReady) await delay(longest, signal, whenReady);
       return this.#take();
     } finally {
-      clock.clearTimeout(timer);
       stopListening();
     }
   }
 
-  get #hasEvents(): boolean {
-    return endOfEvents(this.#text) > 0;
+  get #isReady(): boolean {
+    return this.hasEnded || endOfEvents(this.#text) > 0;
   }
 
   #take(): ExposedResponse {

@@ -97,8 +97,7 @@ export class ExposedSender {
 
   async #request(request: ExposedRequest, signal: AbortSignal, mayReuse: boolean): Promise<Answer> {
     const url = new URL(request.url);
-    const route = routeTo(url);
-    const rejectUnauthorized = !this.acceptsInsecureCerts;
+    const route = { ...routeTo(url), rejectUnauthorized: !this.acceptsInsecureCerts };
     const kept = Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.test(name));
     const has = (name: string) => kept.some(([one]) => one.toLowerCase() === name);
     const length = request.body?.length ?? (NAMING_NO_BODY.test(request.method) ? 0 : undefined);
@@ -111,7 +110,7 @@ export class ExposedSender {
       ...(length !== undefined && { 'Content-Length': String(length) }),
     };
     if (url.protocol === 'https:') {
-      const session = await raceAbort(this.#http2.of(url, { rejectUnauthorized, route }), signal);
+      const session = await raceAbort(this.#http2.of(url, route), signal);
       if (session && !session.destroyed) return requestOver(session, { ...request, headers }, signal);
     }
     const options: RequestOptions & https.RequestOptions = {
@@ -123,7 +122,6 @@ export class ExposedSender {
       // A browser reads what some servers of developers send: lines that end with LF only, and folded headers.
       insecureHTTPParser: true,
       signal,
-      rejectUnauthorized,
       ...route,
     };
     return new Promise((resolve, reject) => {
@@ -212,16 +210,15 @@ function encodingsFor(url: URL): string {
 /** Accept a body that was cut. */
 const CUT = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
 
-type Decoder = () => Duplex;
+/** Node has it from 22.15. */
+const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Duplex };
 
-const unzip: Decoder = () => zlib.createUnzip(CUT);
-
-const DECODERS: Readonly<Record<string, Decoder>> = {
-  gzip: unzip,
-  'x-gzip': unzip,
+const DECODERS: Readonly<Record<string, () => Duplex>> = {
+  gzip: () => zlib.createUnzip(CUT),
+  'x-gzip': () => zlib.createUnzip(CUT),
   deflate: () => Duplex.from(inflate),
   br: () => zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH }),
-  ...zstd(),
+  ...(createZstdDecompress && { zstd: () => createZstdDecompress() }),
 };
 
 /** Some servers send it without its header. */
@@ -237,12 +234,6 @@ async function* inflate(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, v
   };
   const inflater = hasHeader ? zlib.createInflate(CUT) : zlib.createInflateRaw(CUT);
   yield* pipeline(all, inflater, () => {}) as AsyncIterable<Buffer>;
-}
-
-/** Node has it from 22.15. */
-function zstd(): Record<string, Decoder> {
-  const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Duplex };
-  return createZstdDecompress ? { zstd: () => createZstdDecompress() } : {};
 }
 
 /** Undoes the encodings of a body. Leaves an encoding that was not requested, as a browser does. */
