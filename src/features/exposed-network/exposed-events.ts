@@ -17,6 +17,8 @@ const PAUSE = 100;
 const LONGEST_ABSENCE = 10_000;
 /** Milliseconds after which an EventSource connects again, if its server names no other time. */
 const USUAL_RETRY = '3000';
+/** The reason of the abort of a request whose page was left. */
+export const LEFT = 'left';
 /** Characters of events that a page has not taken: above that, their server waits. */
 const MOST_WAITING = 1024 * 1024;
 /** Maximum length of one event, in characters. */
@@ -105,7 +107,11 @@ export class EventStream {
   async next(signal: AbortSignal): Promise<ExposedResponse> {
     clock.clearTimeout(this.#absence);
     this.isAbsent = false;
-    const stopListening = onAbort(signal, () => this.close());
+    const stopListening = onAbort(signal, () => {
+      if (signal.reason === LEFT) this.close();
+      // The WebSocket to the browser was lost, and will be replaced.
+      else this.#leave(LONGEST_ABSENCE);
+    });
     // A page sees that its EventSource is open before the first event.
     const longest = this.#isFirst ? FIRST_WAIT : LONGEST_WAIT;
     const whenReady = (wake: () => void) => {
@@ -118,6 +124,12 @@ export class EventStream {
     } finally {
       stopListening();
     }
+  }
+
+  /** @param longest Milliseconds in which the EventSource must connect again. */
+  #leave(longest: number): void {
+    this.isAbsent = true;
+    this.#absence = startTimer(longest, () => this.close());
   }
 
   get #isReady(): boolean {
@@ -133,9 +145,7 @@ export class EventStream {
       if (field === 'id' && !value.includes('\0')) this.lastId = value;
     }
     // Of a stream that has ended, its EventSource names the last event, after the time that its server asked for.
-    this.isAbsent = true;
-    const longest = LONGEST_ABSENCE + (this.hasEnded ? Number(this.#retry) : 0);
-    this.#absence = startTimer(longest, () => this.close());
+    this.#leave(LONGEST_ABSENCE + (this.hasEnded ? Number(this.#retry) : 0));
     const body = this.hasEnded
       ? `retry: ${this.#retry}\n\n${events}`
       : `${events}retry: ${PAUSE}\nevent: ${PART_ENDS}\ndata:\n\n`;

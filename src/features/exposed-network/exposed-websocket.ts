@@ -1,16 +1,16 @@
 import type { RawData, WebSocket } from 'ws';
-import type { EventParams, ResultOf } from '../../connect/message.js';
+import type { EventParams } from '../../connect/message.js';
 import { onAbort } from '../../shared/abort.js';
 import { isRecord, jsonOf } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
-import { isTrustworthy, routeTo } from './connections.js';
+import { routeTo } from './connections.js';
 import type { Context } from './context.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
 import { asBytes } from './exposed-request.js';
 import { PageFunction, prefixOf, scriptOf, type Caller } from './page-function.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
-import { areOfOneSite } from './same-site.js';
-import { pageOf, type AttachedTarget, type Place } from './targets.js';
+import { cookiesFor } from './same-site.js';
+import { pageOf } from './targets.js';
 
 /** The name in pages of the function through which their WebSockets reach this process. */
 const NAME = '__exposedWebSocket';
@@ -24,8 +24,6 @@ const MOST_OPEN = 255;
 const GOING_AWAY = 1001;
 /** What a page sees if its WebSocket could not be opened, or was cut. */
 const ABNORMAL = 1006;
-
-type Cookie = ResultOf<'Storage.getCookies'>['cookies'][number];
 
 /** What a script of a page says. Any script can say anything: it is read as untrusted. */
 interface Said extends Caller {
@@ -177,7 +175,7 @@ export class ExposedWebSockets {
     const place = target.places.get(contextId);
     const { userAgent } = message;
     const web = place && /^https?:/.test(place.origin) ? place : undefined;
-    const cookie = await this.#cookiesFor(url, target, web);
+    const cookie = await cookiesFor(url, target, web, this.#context);
     return {
       origin: web?.origin ?? 'null',
       ...(typeof userAgent === 'string' && { 'user-agent': userAgent }),
@@ -186,42 +184,6 @@ export class ExposedWebSockets {
       ...(cookie !== '' && { cookie: asBytes(cookie) }),
       ...this.#context.clients.headersOf(pageOf(target).targetId),
     };
-  }
-
-  /** The cookies that a browser sends with a WebSocket: those of other sites only with `SameSite=None`. */
-  async #cookiesFor(url: ExposedUrl, target: AttachedTarget, place: Place | undefined): Promise<string> {
-    const server = new URL(url.replace(/^ws/, 'http'));
-    const { browserContextId } = target;
-    const { cookies } = await this.#context.cdp
-      .send('Storage.getCookies', { ...(browserContextId !== undefined && { browserContextId }) })
-      .catch(() => ({ cookies: [] }));
-    const isSameSite = place !== undefined && (await this.#isSameSite(server, target, place));
-    const sent = cookies.filter(
-      (cookie) =>
-        isFor(cookie, server) &&
-        cookie.partitionKey === undefined &&
-        (cookie.sameSite === 'None' || isSameSite),
-    );
-    // As browsers order them.
-    sent.sort((one, other) => other.path.length - one.path.length);
-    return sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ');
-  }
-
-  /** Whether a document or a worker, and all that contain it, are of the site of a server. */
-  async #isSameSite(server: URL, target: AttachedTarget, { origin, frameId = '' }: Place): Promise<boolean> {
-    const { targets, cdp } = this.#context;
-    const page = pageOf(target);
-    // A frame with a process of its own is of another site than the page.
-    if (page.type === 'iframe') return false;
-    const top = { securityOrigin: origin };
-    const isPage = page.type === 'page';
-    const frames = isPage ? await targets.frames(page, target === page ? frameId : page.targetId) : [top];
-    for (const { securityOrigin = '' } of frames.length === 0 ? [] : [top, ...frames]) {
-      const document = URL.canParse(securityOrigin) ? new URL(securityOrigin) : undefined;
-      if (document?.protocol !== server.protocol) return false;
-      if (!(await areOfOneSite([document, server], cdp, page.sessionId))) return false;
-    }
-    return frames.length > 0;
   }
 }
 
@@ -238,13 +200,4 @@ function close(socket: WebSocket, code: number | undefined, reason = ''): void {
     // A code or a reason that only a script that calls the function itself can send.
     socket.terminate();
   }
-}
-
-function isFor({ domain, path, secure }: Cookie, url: URL): boolean {
-  const { hostname, pathname } = url;
-  const isDomain = domain.startsWith('.')
-    ? hostname === domain.slice(1) || hostname.endsWith(domain)
-    : hostname === domain;
-  const isPath = pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
-  return isDomain && isPath && (!secure || isTrustworthy(url));
 }

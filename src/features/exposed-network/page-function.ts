@@ -2,7 +2,7 @@ import type { EventParams } from '../../connect/message.js';
 import type { Context } from './context.js';
 import type { AttachedTarget } from './targets.js';
 
-/** Most messages of one function that no page has taken and that answer what no script of ours asks. */
+/** Number of refusals that have not reached their pages. */
 const MOST_REFUSALS = 256;
 
 /** A script that has called the function: any script can, with anything. */

@@ -5,6 +5,7 @@ import type { EventParams } from '../../connect/message.js';
 import { ShownError, type ExposedResponse, type Unread } from './body-reader.js';
 import { timeOf } from './browser-clients.js';
 import type { Context } from './context.js';
+import { LEFT } from './exposed-events.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { Received } from './exposed-request.js';
 import { isOwnHeader, type ExposedStreams } from './exposed-streams.js';
@@ -100,7 +101,7 @@ export class PausedRequest {
     this.#watching = clock.setInterval(() => {
       // It has no body. The error says whether there is such a request.
       this.#context.cdp.send('Fetch.getResponseBody', { requestId }).catch((error: unknown) => {
-        if (this.#watching && NO_REQUEST.test((error as Error).message)) this.#abort.abort('left');
+        if (this.#watching && NO_REQUEST.test((error as Error).message)) this.#abort.abort(LEFT);
       });
     }, CHECK_INTERVAL);
   }

@@ -1,8 +1,13 @@
 import { isIP } from 'node:net';
 import type { CdpClient } from '../../connect/cdp-client.js';
-import type { EventParams } from '../../connect/message.js';
+import type { EventParams, ResultOf } from '../../connect/message.js';
+import { isTrustworthy } from './connections.js';
 import type { Context } from './context.js';
+import type { ExposedUrl } from './exposed-hosts.js';
 import { valueOf } from './response-kinds.js';
+import { pageOf, type AttachedTarget, type Place } from './targets.js';
+
+type Cookie = ResultOf<'Storage.getCookies'>['cookies'][number];
 
 /** Whether the server keeps a response from pages of other origins: the browser checks this only on its own connections. */
 export async function isKeptBack(
@@ -27,12 +32,73 @@ export async function isKeptBack(
 }
 
 /**
+ * The cookies that a browser sends with a WebSocket: those of other sites only with `SameSite=None`.
+ *
+ * @param place Of the script. Undefined if it is of no site.
+ */
+export async function cookiesFor(
+  url: ExposedUrl,
+  target: AttachedTarget,
+  place: Place | undefined,
+  context: Context,
+): Promise<string> {
+  const server = new URL(url.replace(/^ws/, 'http'));
+  const { browserContextId } = target;
+  const { cookies } = await context.cdp
+    .send('Storage.getCookies', { ...(browserContextId !== undefined && { browserContextId }) })
+    .catch(() => ({ cookies: [] }));
+  const isSameSite = place !== undefined && (await isOfSite(server, target, place, context));
+  const sent = cookies.filter(
+    (cookie) =>
+      isFor(cookie, server) &&
+      cookie.partitionKey === undefined &&
+      (cookie.sameSite === 'None' || isSameSite),
+  );
+  // As browsers order them.
+  sent.sort((one, other) => other.path.length - one.path.length);
+  return sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ');
+}
+
+/** Whether a document or a worker, and all that contain it, are of the site of a server. */
+async function isOfSite(
+  server: URL,
+  target: AttachedTarget,
+  { origin, frameId = '' }: Place,
+  { targets, cdp }: Context,
+): Promise<boolean> {
+  const page = pageOf(target);
+  // A frame with a process of its own is of another site than the page.
+  if (page.type === 'iframe') return false;
+  const origins = [origin];
+  if (page.type === 'page') {
+    const frames = await targets.frames(page, target === page ? frameId : page.targetId);
+    if (frames.length === 0) return false;
+    origins.push(...frames.map(({ securityOrigin = '' }) => securityOrigin));
+  }
+  for (const one of origins) {
+    const document = URL.canParse(one) ? new URL(one) : undefined;
+    if (document?.protocol !== server.protocol) return false;
+    if (!(await areOfOneSite([document, server], cdp, page.sessionId))) return false;
+  }
+  return true;
+}
+
+function isFor({ domain, path, secure }: Cookie, url: URL): boolean {
+  const { hostname, pathname } = url;
+  const isDomain = domain.startsWith('.')
+    ? hostname === domain.slice(1) || hostname.endsWith(domain)
+    : hostname === domain;
+  const isPath = pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
+  return isDomain && isPath && (!secure || isTrustworthy(url));
+}
+
+/**
  * Whether two hosts are of one site. The browser knows the public suffixes, such as `co.uk`; an older one, which does not say it, counts
  * the last two labels of a name.
  *
  * @param sessionId Of a page, or a worker.
  */
-export async function areOfOneSite(
+async function areOfOneSite(
   [one, other]: readonly [URL, URL],
   cdp: CdpClient,
   sessionId: string,
