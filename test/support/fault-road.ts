@@ -66,9 +66,9 @@ export class FaultRoad implements AsyncDisposable {
     this.#upgrades = upgrades;
   }
 
-  /** Breaks all open connections. */
-  lose(loss: Loss): void {
-    for (const lane of this.#lanes) lane.lose(loss);
+  /** Breaks all open connections, or those that were opened after the first ones. */
+  lose(loss: Loss, { but = 0 } = {}): void {
+    for (const lane of [...this.#lanes].slice(but)) lane.lose(loss);
   }
 
   /** Sends these bytes to the client, between two frames of the browser, and nothing after them. */

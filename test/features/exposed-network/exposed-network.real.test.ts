@@ -8,6 +8,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { pipeline, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
@@ -33,6 +34,8 @@ const HTML = { 'content-type': 'text/html' };
 const FORM =
   '<form method=post enctype=multipart/form-data action=/size><input type=file name=f><button>send</button></form>';
 
+/** The streams of /live. */
+const live: ServerResponse[] = [];
 /** Answers of the app, by path. */
 const APP: Record<string, (request: IncomingMessage, response: ServerResponse) => unknown> = {
   '/': (_request, response) => response.writeHead(200, HTML).end(`<title>app</title>${FORM}`),
@@ -57,6 +60,10 @@ const APP: Record<string, (request: IncomingMessage, response: ServerResponse) =
   '/odd': ({ socket }) => socket.end('HTTP/1.1 499 \r\nContent-Length: 2\r\n\r\nok'),
   '/events': (_request, response) =>
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: an event\n\n'),
+  '/live': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: first\n\n');
+    live.push(response);
+  },
   '/worker.js': (_request, response) =>
     response
       .writeHead(200, { 'content-type': 'text/javascript' })
@@ -208,6 +215,27 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(await evaluate(first)).toBe('data: an event\n\n');
     expect(await browser.release()).toMatchObject({ released: 'reused' });
   });
+});
+
+it('goes on when only its own WebSocket was lost, and an EventSource misses no event', async () => {
+  await using bench = await FaultBench.start(used.local);
+  bench.service.script('acquire', bench.grant);
+  await using browser = await playwright.leaseBrowser(bench.pool, { exposeNetwork: '<loopback>' });
+  const seen = await browser.use(async ({ page }) => {
+    await page.goto(app);
+    await page.evaluate(`globalThis.seen = [];
+      new EventSource('/live').onmessage = ({ data }) => seen.push(data);
+      new WebSocket('/').onclose = ({ code }) => seen.push(code);`);
+    await expect.poll(() => page.evaluate('seen')).toEqual(['first']);
+    // The EventSource has connected again, and waits for its next events.
+    await setTimeout(500);
+    bench.road.lose('reset', { but: 1 });
+    await expect.poll(() => page.evaluate('seen')).toEqual(['first', 1006]);
+    live[0]!.write('data: second\n\n');
+    await expect.poll(() => page.evaluate('seen')).toEqual(['first', 1006, 'second']);
+    return page.evaluate('fetch("/gzip").then((response) => response.text())');
+  });
+  expect([seen, live.length]).toEqual(['compressed', 1]);
 });
 
 describe('with Playwright', () => {
