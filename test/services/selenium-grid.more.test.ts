@@ -13,10 +13,10 @@ import { useWholeBrowser } from '../support/whole-browser.js';
 useWholeBrowser();
 
 describeWithReal('grid', 'Selenium Grid', () => {
-  /** With one browser, and a queue that gives up after three seconds. */
+  /** With one browser, and a queue that gives up after 20 s, which include the start of the browser: it takes 2 s, or many. */
   let grid: SeleniumGrid;
   beforeAll(async () => {
-    grid = await SeleniumGrid.start({ sessions: 1, queueTimeout: 3 });
+    grid = await SeleniumGrid.start({ sessions: 1, queueTimeout: 20 });
   }, 120_000);
   afterAll(() => grid?.[Symbol.asyncDispose]());
   afterEach(async () => {

@@ -91,7 +91,7 @@ abstract class RealService implements AsyncDisposable {
 interface GridOptions {
   /** Most browsers at once. */
   readonly sessions: number;
-  /** Seconds that a request waits in the queue of the Grid. */
+  /** Seconds that a request waits in the queue of the Grid, and for the start of its browser. */
   readonly queueTimeout: number;
 }
 
