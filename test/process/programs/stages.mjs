@@ -40,6 +40,8 @@ if (way.includes('own')) {
     process.exit(5);
   });
 }
+// Whoever reads a later time than that of an event sees that the program has gone on since.
+if (way.includes('beats')) setInterval(() => console.log(Date.now()), 50);
 if (stage === 'idle') {
   await lease();
   process.stdout.write('at idle\n');
