@@ -72,15 +72,17 @@ function onSignal(signal: NodeJS.Signals): void {
   // A second signal ends the process immediately.
   if (endTasks.ending) return endBy(signal);
   endTasks.ending = runBeforeEnd().then(() => {
-    // The program may have added a listener meanwhile, which decides then.
-    if (hasOtherListeners(signal)) process.kill(process.pid, signal);
-    else endBy(signal);
+    if (!hasOtherListeners(signal)) return endBy(signal);
+    // The program has added a listener meanwhile, which decides then.
+    process.kill(process.pid, signal);
     endTasks.ending = undefined;
   });
 }
 
 function endBy(signal: NodeJS.Signals): void {
   runAtExit();
+  // Another copy of this library still releases its browsers, and ends the process then.
+  if (listenersOf(signal).some((listener) => listener[COPY]?.isEnding())) return;
   process.kill(process.pid, signal);
   if (process.pid !== 1) return;
   const { constants } = process.getBuiltinModule('node:os');
@@ -88,8 +90,21 @@ function endBy(signal: NodeJS.Signals): void {
   process.exit(SIGNAL_CODE + constants.signals[signal]);
 }
 
+/** What a listener of any copy of this library shows to the other copies. */
+const COPY: unique symbol = Symbol.for('pooled-browser.signal-listener');
+
+type Listener = NodeJS.SignalsListener & { readonly [COPY]?: { isEnding(): boolean } };
+
+Object.assign(onSignal, { [COPY]: { isEnding: () => endTasks.ending !== undefined } });
+
+function listenersOf(signal: NodeJS.Signals): readonly Listener[] {
+  return process.listeners(signal);
+}
+
+/** Whether the program has a listener. Two copies of this library in a process must not wait for each other. */
 function hasOtherListeners(signal: NodeJS.Signals): boolean {
-  return process.listenerCount(signal) - countSignalExit() > 1;
+  const others = listenersOf(signal).filter((listener) => listener[COPY] === undefined);
+  return others.length - countSignalExit() > 0;
 }
 
 async function runBeforeEnd(): Promise<void> {

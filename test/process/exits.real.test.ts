@@ -1,3 +1,6 @@
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TOKEN } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
@@ -53,6 +56,18 @@ describe('a process that ends during a lease', () => {
     await expectEnd(program, [null, 'SIGKILL']);
   });
 
+  it('releases the browsers of two copies of this library on SIGTERM, and still ends by this signal', async () => {
+    using copy = copyOfPackage();
+    // The release of the second copy takes longer: the first one must not end the process before.
+    const late = { status: 204, delay: 300 };
+    played.service.script('release', { status: 204 }, late);
+    const program = start('copies', [copy.path], variablesOf(played.service.options));
+    await program.prints(/leased/);
+    program.child.kill('SIGTERM');
+    await expectEnd(program, [null, 'SIGTERM']);
+    expect(played.releases).toHaveLength(2);
+  });
+
   it('does not end a process whose own handler takes the signal, and releases the browser when the handler exits', async () => {
     const program = leasing('own-handler');
     await program.prints(/ready/);
@@ -61,3 +76,11 @@ describe('a process that ends during a lease', () => {
     expect(program.stdout).toContain('my own handler');
   });
 });
+
+/** A second copy of the built package, as a dependency of a dependency can have it. */
+function copyOfPackage(): { path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), 'copy-'));
+  for (const part of ['dist', 'package.json']) cpSync(part, join(path, part), { recursive: true });
+  symlinkSync(join(process.cwd(), 'node_modules'), join(path, 'node_modules'));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
+}
