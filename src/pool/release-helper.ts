@@ -147,8 +147,12 @@ export class ReleaseHelper {
         process.emitWarning(warning(failure), WARNING);
       }
       if (this.#guard !== guard) return;
-      // Until then, all messages only change what the next guard receives.
-      const replace = () => (this.#isGuarding ? this.#startGuard() : (this.#guard = undefined));
+      // Until then, all messages only change what the next guard receives. It may have been started meanwhile, for a new lease.
+      const replace = () => {
+        if (this.#guard !== guard) return;
+        if (this.#isGuarding) this.#startGuard();
+        else this.#guard = undefined;
+      };
       clock.setTimeout(replace, backoff(REPLACEMENT, ++this.#failures)).unref();
     });
     this.#guard = guard;

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { clock, delay } from '../shared/clock.js';
+import { jsonOf } from '../shared/json.js';
 import type { Route } from '../shared/network.js';
 import type { HelperCommand } from '../shared/runtime.js';
 import { isLoopback } from '../shared/urls.js';
@@ -35,7 +36,9 @@ let awaited: Extract<ReleaseMessage, { isAwaited: number }> | undefined;
 // The process that reads stderr may have ended. A write to its closed pipe must not end this process.
 process.stderr.on('error', () => {});
 for await (const line of createInterface({ input: process.stdin })) {
-  const message = JSON.parse(line) as ReleaseMessage;
+  const message = jsonOf(line) as ReleaseMessage | undefined;
+  // A process that was killed can have written only a part of its last line.
+  if (!message) continue;
   if ('route' in message) ({ route } = message);
   else if ('isAwaited' in message) awaited = message;
   else if (!('lease' in message)) ({ token } = message);

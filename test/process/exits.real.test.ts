@@ -1,11 +1,13 @@
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TOKEN } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
-import { variablesOf, type Program } from '../support/program.js';
-import { guardOf, start } from './support.js';
+import { kill } from '../support/processes.js';
+import { startProgram, variablesOf, type Program } from '../support/program.js';
+import { guardOf, helpers, start } from './support.js';
 
 describe('a process that ends during a lease', () => {
   /** A service that counts the releases of its browsers. */
@@ -74,6 +76,39 @@ describe('a process that ends during a lease', () => {
     program.child.kill('SIGTERM');
     await expectEnd(program, [3, null]);
     expect(program.stdout).toContain('my own handler');
+  });
+});
+
+describe('the process that releases browsers after this one', () => {
+  it('is one process, also if it is killed just before a new lease', async () => {
+    await using played = await PlayedLease.start();
+    const options = { releaseOnCrash: true } as const;
+    const first = await played.lease(options);
+    const [guard] = helpers();
+    kill(guard!);
+    await expect.poll(helpers).toEqual([]);
+    await nextTurn();
+    await first.release();
+    const second = await played.lease(options);
+    await expect.poll(helpers).toHaveLength(1);
+    // The guard of the first lease would be replaced by now.
+    await sleep(300);
+    await second.release();
+    await expect.poll(helpers).toEqual([]);
+    expect(played.releases).toHaveLength(2);
+  });
+
+  it('releases what it knows if this process was killed while it wrote a line', async () => {
+    await using played = await PlayedLease.start();
+    const { baseUrl } = played.service;
+    const to = { url: `${baseUrl}/browser_pools/test/release`, method: 'POST', auth: 'none' };
+    const requestOf = (reuse: boolean) => ({ ...to, body: { session_id: 'session-1', reuse } });
+    const ticket = { id: 'session-1', reuse: requestOf(true), destroy: requestOf(false) };
+    const held = JSON.stringify({ lease: 1, held: { ticket, isReuseSent: false } });
+    const { child, ended } = startProgram(['dist/release-process.js'], {}, { stdin: 'pipe' });
+    child.stdin!.end([JSON.stringify({ route: {} }), held, held.slice(0, -20)].join('\n'));
+    expect(await ended).toMatchObject({ code: 0, stderr: '' });
+    expect(played.releases).toEqual([{ session_id: 'session-1', reuse: false }]);
   });
 });
 
