@@ -16,6 +16,7 @@ import {
   type StreamLimits,
   TooLargeError,
 } from '../../../src/features/exposed-network/body-reader.js';
+import { BrowserClients } from '../../../src/features/exposed-network/browser-clients.js';
 import type { Context } from '../../../src/features/exposed-network/context.js';
 import {
   type ExposedRequest,
@@ -24,6 +25,8 @@ import {
 } from '../../../src/features/exposed-network/exposed-request.js';
 import { ExposedStreams } from '../../../src/features/exposed-network/exposed-streams.js';
 import { ExposedWebSockets } from '../../../src/features/exposed-network/exposed-websocket.js';
+import { RequestBodies } from '../../../src/features/exposed-network/request-bodies.js';
+import { Room, Share } from '../../../src/features/exposed-network/room.js';
 import { Targets } from '../../../src/features/exposed-network/targets.js';
 import type { CdpClient } from '../../../src/connect/cdp-client.js';
 import { PageStarts } from '../../../src/connect/page-starts.js';
@@ -353,6 +356,20 @@ describe('a request of an exposed URL', () => {
     expect(shown).toContain(found);
   });
 
+  it('lets the server of a stream of events wait while its page takes none', async () => {
+    const events = new PassThrough();
+    const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
+    const url = new ExposedHosts('shop.test').read('http://shop.test/events', 'request')!;
+    const { signal } = new AbortController();
+    const stream = new EventStreams(signal).begin('frame', url, { ...unread, rest: events });
+    for (let count = 0; count < 30; count++) events.write(`data: ${'x'.repeat(100_000)}\n\n`);
+    await expect.poll(() => events.isPaused()).toBe(true);
+    expect(events.readableLength + events.writableLength).toBeGreaterThan(1_000_000);
+    await stream.next(signal);
+    expect(events.isPaused()).toBe(false);
+    stream.close();
+  });
+
   it('repeats a misdirected request once, over a new connection, and keeps the case of a method and of headers', async () => {
     const seen: string[] = [];
     const { send, connections } = await serve(({ method, rawHeaders }, response) => {
@@ -431,6 +448,37 @@ describe('a request of an exposed URL', () => {
     for (const one of await Promise.all(lost)) expect(one).toBeInstanceOf(Error);
     // Both need all that there is.
     for (const { free } of [await named(), await named()]) free();
+  });
+
+  it('frees the memory of a body whose page was left while it waited for its turn, or can read the rest', async () => {
+    const { signal } = new AbortController();
+    const [whole, beginnings] = [new Room(10), new Room(10)];
+    const share = new Share();
+    await share.take(whole, 10, signal);
+    const left = new AbortController();
+    const waiting = whole.take(10, left.signal);
+    left.abort('left');
+    await expect(waiting).rejects.toBe('left');
+    expect(share.tryGrow(beginnings, 5)).toBe(true);
+    await setTimeout(0);
+    expect([whole.tryTake(10), beginnings.tryTake(6), beginnings.tryTake(5)]).toEqual([true, false, true]);
+    expect(share.tryGrow(beginnings, 6)).toBe(false);
+    share.free();
+    expect(beginnings.tryTake(5)).toBe(true);
+  });
+
+  it('refuses the body of a request that would fill the memory, while others are under way', async () => {
+    const bodies = new RequestBodies(new BrowserClients());
+    const read = () => {
+      const postDataEntries = [{ bytes: new Uint8Array(300 * 1024 * 1024) }];
+      const request = { url: 'http://a/', method: 'POST', headers: {}, hasPostData: true, postDataEntries };
+      return bodies.read({ request, frameId: 'frame' }, {} as Targets);
+    };
+    const first = await read();
+    expect(first.bytes?.length).toBe(300 * 1024 * 1024);
+    await expect(read()).rejects.toThrow('more than 512 MB');
+    first[Symbol.dispose]();
+    (await read())[Symbol.dispose]();
   });
 
   it('leaves the rest of a body that is large, or does not end soon, to a page that can read it', async () => {
@@ -658,6 +706,15 @@ describe('a response that a page reads in parts', () => {
     expect(tracked.isOfFetch()).toBe(true);
     streams.track(target('page') as never, 'page', url);
     expect(tracked.isOfFetch()).toBe(false);
+  });
+
+  it('can be that of a redirect: the first URL was announced', () => {
+    const { streams, target, say } = play();
+    const track = (url: string, id: string) => streams.track(target('page') as never, 'page', url, id);
+    say('begin 1 http://app/old');
+    track('http://app/old', '1').end();
+    expect(track('http://app/new', '1').isOfFetch()).toBe(true);
+    expect(track('http://app/new', '2').isOfFetch()).toBe(false);
   });
 });
 
