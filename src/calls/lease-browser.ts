@@ -66,17 +66,16 @@ async function callAndEnd<Handles, Value, Session extends object>(
   fn: Callback<Handles, Value, Session>,
 ): Promise<Run<Value, Session>> {
   const lease = await opening;
-  let endWork: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   let value: Value;
   try {
-    endWork = await lease.beginWork({ kind: 'run', handles: lease.handles, scope: 'browser' });
+    await lease.beginRun();
     value = await lease.runCallback(fn);
   } catch (error) {
-    await lease.end({ status: 'failed', error, endWork });
+    await lease.end({ status: 'failed', error });
     reportUncaughtRuns();
     throw error;
   }
-  const summary = await lease.end({ status: 'ok', endWork });
+  const summary = await lease.end({ status: 'ok' });
   lease.context.settings.signal?.throwIfAborted();
   return { value, ...summary };
 }

@@ -30,6 +30,8 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   /** The facts about the call and its browser. */
   readonly context: LeaseContext<AnyStep, Session>;
   protected readonly call: Call<Session, Features>;
+  /** The run of the whole lease: resolves with the function that ends it. */
+  protected run: Promise<EndWork> | undefined;
   readonly #link: Link<unknown> | undefined;
   /** What the features saved at the end of a detached lease. */
   #saved: Handover['features'] = {};
@@ -68,7 +70,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     return (this.#ended ??= this.#end(outcome));
   }
 
-  async #end({ isDetached = false, endWork, ...outcome }: LeaseEnd) {
+  async #end({ isDetached = false, ...outcome }: LeaseEnd) {
     const { browser, context } = this;
     const { hooks, plan } = this.call;
     const { settings, session, signal, pool } = context;
@@ -82,8 +84,10 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     // After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left.
     const isReachable = () => !signal.aborted || signal.reason instanceof CallbackTimeoutError;
     let ended: Promise<object> | undefined;
-    const endOnce = () =>
-      (ended ??= endWork?.({ name, failed: outcome.status === 'failed', isReachable: isReachable() }));
+    const endRun = (endWork: EndWork) =>
+      endWork({ name, failed: outcome.status === 'failed', isReachable: isReachable() });
+    // A run that could not begin has nothing to end.
+    const endOnce = () => (ended ??= this.run?.then(endRun, () => ({})));
 
     await attempt('close the link', () => this.#link?.close());
     // The callback may still run. Without a socket, it can't reach the browser of the next lease.
@@ -144,7 +148,15 @@ export class ConnectedLease<
     return { ...this.link.connection.handles, ...this.call.hooks.handles(this.context) };
   }
 
-  /** Begins a run, a task or a test, for the features. The caller must call the function that ends it. @param own Options of this part alone. */
+  /** Begins the run of the whole lease, for the features. It ends with the lease, whoever ends that. */
+  async beginRun(): Promise<void> {
+    this.context.signal.throwIfAborted();
+    const run = this.beginWork({ kind: 'run', handles: this.handles, scope: 'browser' });
+    this.run = run;
+    await run;
+  }
+
+  /** Begins a task or a test, for the features. The caller must call the function that ends it. @param own Options of this part alone. */
   beginWork(part: WorkPart, own?: OwnOf<Features> & object): Promise<EndWork<WorkResult<Features>>> {
     const { context: lease, link } = this;
     return this.call.hooks.begin({ ...part, lease, connection: link.connection }, own);

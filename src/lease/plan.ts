@@ -1,7 +1,7 @@
 import type { Connector } from '../connect/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
-import type { EndWork, FeatureSet } from './feature.js';
+import type { FeatureSet } from './feature.js';
 import type { LeaseSettings } from './options.js';
 
 /** What a call asks of its lease. */
@@ -32,8 +32,6 @@ export interface LeaseEnd {
   readonly error?: unknown;
   /** Leave the browser leased and unchanged, for another process. */
   readonly isDetached?: boolean;
-  /** Ends the run of the whole lease. */
-  readonly endWork?: EndWork | undefined;
 }
 
 /** What another process needs to continue a lease. */

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import type { Connector } from '../../src/connect/connector.js';
 import { type BrowserPool, CallbackTimeoutError, type RunOptions, runOf } from '../../src/index.js';
-import type { FeatureSet, LeaseFeature } from '../../src/lease/feature.js';
+import type { FeatureSet, LeaseFeature, WorkEnd } from '../../src/lease/feature.js';
 import { attachLease } from '../../src/lease/attach-lease.js';
 import { openLease } from '../../src/lease/open-lease.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
@@ -33,13 +33,12 @@ async function runWith(
 ) {
   const features = { mine: { name: 'mine', timeout: 50, ...feature } };
   const lease = await openLease(planOf(played, features));
-  let endWork: Awaited<ReturnType<typeof lease.beginWork>> | undefined;
   try {
-    endWork = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
+    await lease.beginRun();
     await lease.runCallback(fn);
-    return await lease.end({ status: 'ok', endWork });
+    return await lease.end({ status: 'ok' });
   } catch (error) {
-    await lease.end({ status: 'failed', error, endWork });
+    await lease.end({ status: 'failed', error });
     throw error;
   }
 }
@@ -131,10 +130,22 @@ it('after a timeout, the connection stays open until the work has ended, and no 
   };
   const lease = await openLease(planOf(played, { mine }, { timeout: 20 }));
   void played.requests[0]!.socket.ended.then(() => (isCut = true));
-  const endWork = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
+  await lease.beginRun();
   const error: unknown = await lease.runCallback(never).catch((thrown: unknown) => thrown);
-  await lease.end({ status: 'failed', error, endWork });
+  await lease.end({ status: 'failed', error });
   expect(seen).toEqual(['end of the work: open', 'stop: cut']);
+});
+
+it('a run ends with its lease, also if the pool is closed while the run begins', async () => {
+  await using played = await PlayedLease.start();
+  const ends: (WorkEnd | undefined)[] = [];
+  const begin: LeaseFeature['begin'] = async () => {
+    void played.pool.close();
+    await sleep(10);
+    return async (end) => ({ ends: ends.push(end) });
+  };
+  await expect(runWith(played, { begin })).rejects.toThrow(/closed/);
+  expect(ends).toMatchObject([{ failed: true, isReachable: false }]);
 });
 
 it('a lifetime needs no line of the heart', async () => {
@@ -364,10 +375,10 @@ describe('the end of a lease', () => {
       const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
       const features = { mine: { name: 'mine', ...feature } };
       const lease = await openLease({ pools: [played.pool], settings, connector, features });
-      const endWork = await lease.beginWork({ kind: 'run', handles: {}, scope: 'browser' });
+      await lease.beginRun();
       expect(await lease.runCallback(() => 'value')).toBe('value');
       useFakeClock({ toFake: ['setTimeout'] });
-      const summary = await lease.end({ status: 'ok', endWork });
+      const summary = await lease.end({ status: 'ok' });
       expect(summary).toMatchObject({ released, cleanupErrors: [{ name: 'CleanupError' }] });
       expect(summary.cleanupErrors).toHaveLength(1);
       expect(played.releases).toEqual([{ session_id: 'session-1', reuse: released === 'reused' }]);

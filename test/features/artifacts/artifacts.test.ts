@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { beforeEach, expect, it, vi } from 'vitest';
 import {
   BrowserLostError,
+  PoolClosedError,
   withPooledBrowser,
   type ArtifactsOptions,
   type Connector,
@@ -114,7 +115,7 @@ it("writes nothing after a success, except with on: 'always'", async () => {
   expect(readdirSync(folder)).toHaveLength(1);
 });
 
-it('has everything after a timeout, and only the log after an abort or the loss of the browser', async () => {
+it('has everything after a timeout, and only the log after an abort, the loss of the browser or the end of the pool', async () => {
   const never = () => new Promise(() => {});
   const late = await observe({ trace: true }, never, { timeout: 50 });
   expect(late.names).toEqual(['console.jsonl', 'screenshot.png', 'trace.zip']);
@@ -126,8 +127,13 @@ it('has everything after a timeout, and only the log after an abort or the loss 
   const lost = await observe({ trace: true }, lose);
   expect(lost.error).toBeInstanceOf(BrowserLostError);
   expect(lost.names).toEqual(['console.jsonl']);
-  for (const { run } of [late, aborted, lost])
+  const closed = await observe({ trace: true }, ({ pool }) => (void pool.close(), never()));
+  expect(closed.error).toBeInstanceOf(PoolClosedError);
+  expect(closed.names).toEqual(['console.jsonl']);
+  for (const { run, stopped } of [late, aborted, lost, closed]) {
     expect(run).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
+    expect(stopped).toBe(1);
+  }
 });
 
 it.each<[string, Partial<Observation>, string[], RegExp]>([
