@@ -76,7 +76,8 @@ async function callAndEnd<Handles, Value, Session extends object>(
     throw error;
   }
   const summary = await lease.end({ status: 'ok' });
-  lease.context.settings.signal?.throwIfAborted();
+  // Not the signal: it may abort after the end, in a listener of its event.
+  if (lease.failure) throw lease.failure.error;
   return { value, ...summary };
 }
 

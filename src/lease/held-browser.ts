@@ -6,7 +6,8 @@ import type { PendingRelease } from '../pool/pending-releases.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { leasesAgain } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
-import { asError } from '../shared/errors.js';
+import { asError, InvalidOptionError } from '../shared/errors.js';
+import { showValue } from '../shared/json.js';
 import { CleanupError } from '../shared/lease-errors.js';
 import { uncleanBrowsers } from '../shared/process-state.js';
 import { ReleaseError } from '../shared/service-errors.js';
@@ -15,7 +16,7 @@ import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
 import type { ReleaseOption } from './options.js';
 import type { Handover } from './plan.js';
-import type { LeaseOutcome, Released, ReleaseChoice } from './summary.js';
+import { isReleaseChoice, type LeaseOutcome, type Released, type ReleaseChoice } from './summary.js';
 
 /** Time for closing the contexts of a lease and for cleaning the browser, in ms. */
 const CLEANUP_TIMEOUT = 5000;
@@ -200,7 +201,11 @@ export class HeldBrowser<Session extends object> {
     if (release === 'auto') return auto;
     const { session, addError } = this.#lease;
     try {
-      return release({ ...outcome, session });
+      const choice: unknown = release({ ...outcome, session });
+      if (isReleaseChoice(choice)) return choice;
+      if (choice === 'auto') return auto;
+      const message = `The function release must return 'auto', 'reuse', 'destroy' or 'leave', not ${showValue(choice)}.`;
+      throw new InvalidOptionError('release', message);
     } catch (error) {
       addError(asError(error));
       return auto;

@@ -32,6 +32,8 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   protected readonly call: Call<Session, Features>;
   /** The run of the whole lease: resolves with the function that ends it. */
   protected run: Promise<EndWork> | undefined;
+  /** Why the call has failed. Undefined before its end, and if it succeeded. */
+  failure: { readonly error?: unknown } | undefined;
   readonly #link: Link<unknown> | undefined;
   /** What the features saved at the end of a detached lease. */
   #saved: Handover['features'] = {};
@@ -121,8 +123,8 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const results = await ended;
     // A call whose signal aborted during the release rejects too.
     const late = settings.signal?.aborted ? { error: settings.signal.reason } : undefined;
-    const failure = outcome.status === 'failed' ? outcome : late;
-    return this.call.finish({ session, released, ...results }, failure);
+    this.failure = outcome.status === 'failed' ? outcome : late;
+    return this.call.finish({ session, released, ...results }, this.failure);
   }
 }
 

@@ -112,10 +112,11 @@ export const requestedBy = ({ name, tags }: AcquisitionOptions) => ({ name, tags
 export interface EndOptions<Session extends object = object> {
   /**
    * `'auto'`: reuse the browser if it is healthy and was cleaned, otherwise destroy it; `'reuse'`: reuse it as it is, with
-   * cookies and pages; `'destroy'`; `'leave'`: leave it leased; or a function that returns one of these.
+   * cookies and pages; `'destroy'`; `'leave'`: leave it leased; or a function that returns one of these. If it throws, the
+   * browser is released as with `'auto'`.
    * @default 'auto'
    */
-  release?: 'auto' | ReleaseChoice | ((outcome: LeaseOutcome<Session>) => ReleaseChoice) | undefined;
+  release?: 'auto' | ReleaseChoice | ((outcome: LeaseOutcome<Session>) => 'auto' | ReleaseChoice) | undefined;
   /**
    * Time to release the browser, in ms. An abort does not shorten it.
    * @default 10_000
@@ -140,7 +141,7 @@ export const endChecks = checksOf<EndOptions<never>>()({
     anyOf(
       "one of 'auto', 'reuse', 'destroy', 'leave', or a function",
       oneOf('auto', 'reuse', 'destroy', 'leave'),
-      callback<(outcome: LeaseOutcome<never>) => ReleaseChoice>(),
+      callback<(outcome: LeaseOutcome<never>) => 'auto' | ReleaseChoice>(),
     ),
     'auto',
   ),

@@ -30,6 +30,10 @@ export interface LeaseOutcome<Session extends object = BrowserSession> {
  */
 export type ReleaseChoice = 'reuse' | 'destroy' | 'leave';
 
+export function isReleaseChoice(value: unknown): value is ReleaseChoice {
+  return value === 'reuse' || value === 'destroy' || value === 'leave';
+}
+
 /** Milliseconds in each stage; a stage that was not reached is missing. */
 interface StageTimes {
   readonly [stage: string]: number;

@@ -433,6 +433,26 @@ describe('the option release', () => {
     }
   });
 
+  it('may be a function that returns auto', async () => {
+    for (const isClean of [true, false]) {
+      const { run } = await release({ release: () => 'auto' }, undefined, isClean);
+      expect(run.released).toBe(isClean ? 'reused' : 'destroyed');
+    }
+  });
+
+  it.each([
+    ['nothing', undefined, 'undefined'],
+    ['an unknown text', 'keep', "'keep'"],
+    ['a promise', new Promise(() => {}), 'an object'],
+  ])('falls back to auto, with an error, when the function returns %s', async (_what, choice, shown) => {
+    const { run } = await release({ release: () => choice as 'auto' });
+    const message = `The function release must return 'auto', 'reuse', 'destroy' or 'leave', not ${shown}.`;
+    expect(run).toMatchObject({
+      released: 'reused',
+      cleanupErrors: [{ code: 'ERR_INVALID_OPTION', message }],
+    });
+  });
+
   const revoked = Proxy.revocable({}, {});
   revoked.revoke();
 
@@ -488,6 +508,14 @@ describe('a release', () => {
         released: ['session-1'],
       });
     }
+  });
+
+  it('and its call agree with the event ended, also if its listener aborts the signal', async () => {
+    await using played = await PlayedLease.start();
+    const caller = new AbortController();
+    const onEvent: RunOptions['onEvent'] = ({ type }) => type === 'ended' && caller.abort();
+    const { value } = await played.run(undefined, { signal: caller.signal, onEvent });
+    expect([value, played.told('ended')]).toMatchObject(['value', [{ status: 'ok' }]]);
   });
 
   it('is repeated until releaseTimeout', async () => {
