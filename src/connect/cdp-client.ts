@@ -1,14 +1,14 @@
 import {
+  contentOf,
   isRead,
   MisfitError,
   readEvent,
-  readMessage,
   readResult,
   type EventName,
   type EventParams,
   type ResultOf,
 } from './message.js';
-import type { CdpCarrier, Frame } from './wire.js';
+import type { CdpCarrier, Message } from './wire.js';
 import { excerpt } from '../shared/redact.js';
 
 /**
@@ -22,11 +22,7 @@ export type Target = ResultOf<'Target.getTargets'>['targetInfos'][number];
 
 /** What receives the events of a browser, by their names. An event that does not fit its name is dropped. */
 export type EventListeners = {
-  readonly [Name in EventName]?: (
-    params: EventParams<Name>,
-    data: Frame,
-    sessionId: string | undefined,
-  ) => void;
+  readonly [Name in EventName]?: (params: EventParams<Name>, sessionId: string | undefined) => void;
 };
 
 interface Pending {
@@ -48,7 +44,7 @@ export class CdpClient {
     this.#carrier = carrier;
     this.ended = carrier.ended;
     this.#listeners = listeners;
-    carrier.listen((data) => void this.receive(data));
+    carrier.listen((message) => void this.receive(message));
     void carrier.ended.then(() => {
       this.#hasEnded = true;
       for (const { reject } of this.#pending.values()) reject(new Error('The WebSocket has ended.'));
@@ -66,7 +62,7 @@ export class CdpClient {
     const result = new Promise<unknown>((resolve, reject) =>
       this.#pending.set(id, { method, resolve, reject }),
     );
-    this.#carrier.send(JSON.stringify({ id, method, params, sessionId }));
+    this.#carrier.send({ id, method, params: params as Message['params'], sessionId });
     return (await result) as ResultOf<Method>;
   }
 
@@ -117,28 +113,23 @@ export class CdpClient {
     return (await this.send('Target.attachToTarget', { targetId, flatten: true })).sessionId;
   }
 
-  /** Reads a message. Returns false for one that is not for this client. */
-  receive(data: Frame): boolean {
-    try {
-      return this.#receive(data);
-    } catch (error) {
-      // Of a command, the error is passed on; an event is dropped.
-      if (error instanceof MisfitError || error instanceof SyntaxError) return false;
-      throw error;
-    }
-  }
-
-  #receive(data: Frame): boolean {
-    const { id, method, sessionId, params, result, error } = readMessage(data);
+  /** Returns false for a message that is not for this client. */
+  receive(message: Message): boolean {
+    const { id, method, sessionId } = message;
     if (id === undefined) {
       const listener = isRead(method) && this.#listeners[method];
       if (!listener) return false;
-      (listener as (...event: unknown[]) => void)(readEvent(method, params), data, sessionId);
+      try {
+        (listener as (...event: unknown[]) => void)(readEvent(method, contentOf(message).params), sessionId);
+      } catch (error) {
+        if (!(error instanceof MisfitError)) throw error;
+      }
       return true;
     }
     const pending = this.#pending.get(id);
     if (!pending) return false;
     this.#pending.delete(id);
+    const { error, result } = contentOf(message);
     try {
       if (error !== undefined) pending.reject(new Error(messageOf(error)));
       else pending.resolve(readResult(pending.method, result ?? {}));

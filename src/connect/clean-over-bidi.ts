@@ -4,7 +4,7 @@ import { cleanBrowser, until } from './clean-browser.js';
 import { isBlank } from './connector.js';
 import type { CommandParams } from './message.js';
 import type { MessageRules } from './message-filter.js';
-import type { CdpCarrier } from './wire.js';
+import type { CdpCarrier, Message } from './wire.js';
 
 /** The user context that every browser has, and that no command removes. */
 const OWN = 'default';
@@ -78,13 +78,12 @@ export async function hasCdp(bidi: CdpClient): Promise<boolean> {
 
 /** Carries CDP commands within BiDi. Events stay behind. */
 function cdpWithin(bidi: CdpClient, ended: Promise<unknown>): CdpCarrier {
-  let onMessage: (data: Uint8Array) => void = () => {};
+  let onMessage: (message: Message) => void = () => {};
   return {
     ended,
     listen: (listener) => void (onMessage = listener),
-    send: (text) => {
-      const { id, sessionId, ...command } = JSON.parse(text) as { id: number; sessionId?: string };
-      const answer = (outcome: object) => onMessage(Buffer.from(JSON.stringify({ id, ...outcome })));
+    send: ({ id, sessionId, ...command }) => {
+      const answer = (outcome: Message) => onMessage({ id, ...outcome });
       bidi.send('goog:cdp.sendCommand', { ...command, session: sessionId }).then(
         ({ result }) => answer({ result }),
         (error: Error) => answer({ error: { message: error.message } }),

@@ -1,14 +1,11 @@
 import { clock, startTimer } from '../shared/clock.js';
 import { FIRST_ID } from './cdp-client.js';
-import { readMessage } from './message.js';
-import type { Frame, Protocol } from './wire.js';
+import type { Message, Protocol } from './wire.js';
 
 /** Commands that change nothing. */
 const COMMANDS: Readonly<Record<Protocol, string>> = { cdp: 'Browser.getVersion', bidi: 'session.status' };
 /** Below the ids of `CdpClient`, and above those of every library. */
 const ID = FIRST_ID;
-/** Largest answer to one of the commands, in bytes. */
-const LARGEST_ANSWER = 64 * 1024;
 
 /** When a connection needs a command, for a service that closes one without commands. */
 export interface KeepAlivePlan {
@@ -20,12 +17,12 @@ export interface KeepAlivePlan {
 /** Sends a command that changes nothing whenever a connection has carried none for a time. Its client sees no answer. */
 export class KeepAlive {
   readonly #plan: KeepAlivePlan;
-  readonly #send: (command: string) => void;
+  readonly #send: (command: Message) => void;
   #lastSent = clock.now();
   #isAwaited = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(plan: KeepAlivePlan, send: (command: string) => void) {
+  constructor(plan: KeepAlivePlan, send: (command: Message) => void) {
     this.#plan = plan;
     this.#send = send;
     this.#wait(plan.after);
@@ -37,9 +34,8 @@ export class KeepAlive {
   }
 
   /** Whether a message is the answer to a command of this object. */
-  isAnswer(data: Frame): boolean {
-    if (!this.#isAwaited || !(data instanceof Uint8Array) || data.length > LARGEST_ANSWER) return false;
-    if (readMessage(data).id !== ID) return false;
+  isAnswer({ id }: Message): boolean {
+    if (!this.#isAwaited || id !== ID) return false;
     this.#isAwaited = false;
     return true;
   }
@@ -58,7 +54,7 @@ export class KeepAlive {
     const left = after - (clock.now() - this.#lastSent);
     if (left > 0) return this.#wait(left);
     this.#isAwaited = true;
-    this.#send(JSON.stringify({ id: ID, method: COMMANDS[protocol], params: {} }));
+    this.#send({ id: ID, method: COMMANDS[protocol], params: {} });
     this.noteSent();
     this.#wait(after);
   }

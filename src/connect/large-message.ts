@@ -1,22 +1,33 @@
-import { isChecked } from './message-fields.js';
-import { partOf, type Frame } from './wire.js';
+import { CHECKED } from './message-fields.js';
+import { textOf, type Frame, type Message } from './wire.js';
 
 /** Size of a message, in bytes, from which it costs less to search for a second id than to parse it. */
 const LARGE = 64 * 1024;
 const LONGEST_MARGIN = 200;
+const METHOD = /"method":\s*"([\w.]+)"/;
 const BEGINNING = /^\{(?:"type":"\w+",)?(?:"id":\d+,"result"|"method":"[\w.]+","params"):\{/;
 const END = /\}(?:,"sessionId":"[\w-]+")?\}\s*$/;
 /** What a beginning could be replaced with, also escaped. */
 const NAMES = ['\\u', '"id"', '"method"', '"sessionId"', '"params"', '"error"', '"type"'];
 
-/** Returns a large message without its content, for example a screenshot. Undefined if the content may replace the beginning. */
-export function withoutContent(data: string | Frame): string | undefined {
+/** The text of a large message without its content. */
+interface Short {
+  readonly text: string;
+  /** Adds the content to what was read of the text. Undefined if the whole message must be read. */
+  readonly addContent?: (message: Message) => Message;
+}
+
+/** Shortens a large message, for example a screenshot. Undefined if the content may replace the beginning. */
+export function shortened(data: string | Frame): Short | undefined {
   if (!(data instanceof Buffer) || data.length < LARGE) return undefined;
-  const beginning = BEGINNING.exec(partOf(data, 0, LONGEST_MARGIN))?.[0];
-  const end = END.exec(partOf(data, -LONGEST_MARGIN))?.[0];
-  if (beginning === undefined || end === undefined || isChecked(shownMethod(beginning))) return undefined;
+  const head = textOf(data, 0, LONGEST_MARGIN);
+  const method = METHOD.exec(head)?.[1];
+  if (method === 'Fetch.requestPaused') return withoutBody(data);
+  const beginning = BEGINNING.exec(head)?.[0];
+  const end = END.exec(textOf(data, -LONGEST_MARGIN))?.[0];
+  if (beginning === undefined || end === undefined || CHECKED.has(method)) return undefined;
   const content = data.subarray(beginning.length, data.length - end.length);
-  return NAMES.some((name) => content.includes(name)) ? undefined : `${beginning}${end}`;
+  return NAMES.some((name) => content.includes(name)) ? undefined : { text: `${beginning}${end}` };
 }
 
 /** Where a body as a text begins, and where its parts follow. No text in JSON contains these: its quotes are escaped. */
@@ -27,12 +38,10 @@ const PART = '{"bytes":"';
 const STEP = 4 * 256 * 1024;
 
 /**
- * Returns a paused request without its body, and the parts of the body. The browser sends a body twice, as a text and in base64, and both
- * as texts of this process would be several times as large. Undefined for other messages, and another order of their fields.
+ * The browser sends the body of a paused request twice, as a text and in base64, and both as texts of this process would be several times
+ * as large. Undefined for another order of its fields.
  */
-export function pausedWithoutBody(data: string | Frame): { text: string; parts(): object[] } | undefined {
-  if (!(data instanceof Buffer) || data.length < LARGE) return undefined;
-  if (shownMethod(data) !== 'Fetch.requestPaused') return undefined;
+function withoutBody(data: Buffer): Short | undefined {
   const end = data.indexOf(PARTS);
   const start = end === -1 ? -1 : data.lastIndexOf(BODY, end);
   if (start === -1) return undefined;
@@ -50,7 +59,14 @@ export function pausedWithoutBody(data: string | Frame): { text: string; parts()
   }
   if (data[at] !== ']'.charCodeAt(0)) return undefined;
   const text = `${data.toString('utf8', 0, start + BODY.length)}","hasPostData":true${data.toString('utf8', at + 1)}`;
-  return { text, parts: () => ranges.map((range) => (range ? { bytes: fromBase64(data, ...range) } : {})) };
+  return {
+    text,
+    addContent: (message) => {
+      const postDataEntries = ranges.map((range) => (range ? { bytes: fromBase64(data, ...range) } : {}));
+      Object.assign(message.params?.['request'] ?? {}, { postDataEntries });
+      return message;
+    },
+  };
 }
 
 function fromBase64(data: Buffer, from: number, to: number): Buffer {
@@ -59,12 +75,4 @@ function fromBase64(data: Buffer, from: number, to: number): Buffer {
   for (let at = from; at < to; at += STEP)
     size += bytes.write(data.toString('latin1', at, Math.min(at + STEP, to)), size, 'base64');
   return bytes.subarray(0, size);
-}
-
-const METHOD = /"method":\s*"([\w.]+)"/;
-/** Longest beginning of a command in which its method is, in bytes. */
-const LONGEST_HEAD = 200;
-/** Reads the method in the beginning of a message, where the known libraries and browsers write it. */
-export function shownMethod(data: string | Frame): string | undefined {
-  return METHOD.exec(partOf(data, 0, LONGEST_HEAD))?.[1];
 }

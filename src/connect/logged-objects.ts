@@ -10,7 +10,7 @@ const INTERVAL = 1000;
  */
 export function freeLoggedObjects(cdp: () => CdpClient): EventListeners {
   const waiting = new Set<string>();
-  const free = (_params: object, _data: unknown, session = '') => {
+  const free = (_params: object, session = '') => {
     if (waiting.has(session)) return;
     waiting.add(session);
     const release = () => {

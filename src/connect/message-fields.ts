@@ -301,17 +301,10 @@ const BIDI_EVENTS_OF_LIBRARIES = {
   'script.realmDestroyed': v.looseObject({ realm: text }),
 };
 
-/** All events whose fields are checked. */
-export const CHECKED: Readonly<Record<string, v.GenericSchema>> = {
-  ...EVENTS,
-  ...EVENTS_OF_LIBRARIES,
-  ...BIDI_EVENTS_OF_LIBRARIES,
-};
-
-/** Whether the fields of an event are checked. */
-export function isChecked(name: string | undefined): name is string {
-  return name !== undefined && Object.hasOwn(CHECKED, name);
-}
+/** All events whose fields are checked, by their names. */
+export const CHECKED: ReadonlyMap<string | undefined, v.GenericSchema> = new Map(
+  Object.entries({ ...EVENTS, ...EVENTS_OF_LIBRARIES, ...BIDI_EVENTS_OF_LIBRARIES }),
+);
 
 const cookie = v.looseObject({
   name: text,

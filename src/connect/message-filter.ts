@@ -1,24 +1,25 @@
 import { clock } from '../shared/clock.js';
-import { CdpClient, FIRST_ID } from './cdp-client.js';
-import { shownMethod } from './large-message.js';
+import { CdpClient } from './cdp-client.js';
 import {
+  contentOf,
+  fits,
   isRead,
   MisfitError,
   readCommand,
   readEvent,
-  readMessage,
   readResult,
+  writtenMessage,
   type CommandName,
   type CommandParams,
-  type Envelope,
   type EventName,
   type EventParams,
-  type Message,
   type ResultOf,
 } from './message.js';
 import { Sessions, type SessionSocket } from './session-socket.js';
 import type { Socket, SocketTap } from './socket.js';
-import type { Frame } from './wire.js';
+import type { Frame, Message, WireMessage } from './wire.js';
+
+type Command = WireMessage<string | Frame>;
 
 /** Longest message that can contain the id of a hidden page and matters to a library, in bytes. */
 const LONGEST_TARGET_EVENT = 16 * 1024;
@@ -70,16 +71,11 @@ export interface MessageRules {
     name: EventName,
     params: EventParams,
     sessionId: string | undefined,
-  ) => readonly FollowUp[];
+  ) => readonly Message[];
 }
 
 /** The parameters of a command that differ; `false` if the browser does not receive it. */
 type Changed = object | false | undefined;
-
-export interface FollowUp {
-  readonly method: string;
-  readonly params: object;
-}
 
 type ResultName =
   | 'Target.createBrowserContext'
@@ -105,7 +101,7 @@ export class MessageFilter implements SocketTap {
   constructor(socket: Socket, onMisfit: (name: string) => void = () => {}) {
     this.#socket = socket;
     this.#onMisfit = onMisfit;
-    const send = (message: string) => socket.sendUnseen(message);
+    const send = (command: Message) => socket.sendUnseen(writtenMessage(command));
     this.cdp = new CdpClient({ ended: socket.detached, send, listen: () => {} });
     this.#sessions = new Sessions(socket, this.cdp);
   }
@@ -125,61 +121,53 @@ export class MessageFilter implements SocketTap {
     return this.#sessions.ofBrowser();
   }
 
-  command(data: string | Frame): string | Frame | undefined {
+  command(command: Command): Command | undefined {
+    const { method, misfit } = command;
     const isLimited = this.#rules.some(({ isLimit }) => isLimit);
-    const method = shownMethod(data);
-    if (!isLimited && !this.#isWanted(method)) return data;
-    const command = readMessage(data);
-    // For the browser, that is no session.
-    if (command.sessionId === '') delete command.sessionId;
+    const isWanted = this.#isWanted(method);
+    if (!isLimited && !isWanted) return command;
+    if (misfit) throw misfit;
     const refusal = this.#refusalOf(command);
     if (refusal !== undefined) return this.#refuse(command, refusal);
-    const isWanted = this.#isWanted(command.method);
     // The browser may read other fields of a message that names them twice.
-    if (!isWanted) return isLimited ? JSON.stringify(command) : data;
-    const name = command.method as CommandName & ResultName;
+    const unchanged = () => (isLimited ? writtenMessage(contentOf(command)) : command);
+    if (!isWanted) return unchanged();
+    const name = method as CommandName & ResultName;
     const answer = this.#answerOf(name, command);
     if (answer) {
       const refuse = (error: unknown) => this.#refuse(command, (error as Error).message);
       return void answer.then((result) => this.#answer(command, { result }), refuse);
     }
-    if (this.#rules.some(({ results }) => results?.[name]))
-      this.#awaited.set(keyOf(command.sessionId, command.id), name);
-    let changed: Changed | Promise<object | undefined>;
+    if (this.#rules.some(({ results }) => results?.[name])) this.#awaited.set(keyOf(command), name);
+    let change: Changed | Promise<object | undefined>;
     try {
-      changed = this.#change(name, command);
+      change = this.#change(name, command);
     } catch (error) {
       if (error instanceof MisfitError) throw error;
       return this.#refuse(command, (error as Error).message);
     }
-    if (changed === false) return this.#answer(command, { result: {} });
-    if (changed instanceof Promise) return void this.#sendLater(command, changed);
-    if (changed === undefined) return isLimited ? JSON.stringify(command) : data;
-    return withParams(command, changed);
+    if (change === false) return this.#answer(command, { result: {} });
+    if (change instanceof Promise) return void this.#sendLater(command, change);
+    return change ? withParams(command, change) : unchanged();
   }
 
-  message(data: Frame, envelope: Envelope): Frame | undefined | Promise<Frame | undefined> {
-    if (!(data instanceof Uint8Array)) return data;
-    const { id = 0, method } = envelope;
-    const deliver = (one: Frame | undefined) => one && this.#deliver(one, envelope);
-    if (id > FIRST_ID && this.cdp.receive(data)) return undefined;
-    if (envelope.id === undefined && this.#isHidden(data)) return undefined;
-    if (envelope.isMisfit) {
+  message(message: WireMessage): WireMessage | undefined | Promise<WireMessage | undefined> {
+    const { id, method } = message;
+    if (this.cdp.receive(message)) return undefined;
+    if (id === undefined && this.#isHidden(message)) return undefined;
+    if (!fits(message)) {
       this.#onMisfit(method!);
       return undefined;
     }
     // Also with an id: a library may take the message for an event.
-    if (!isRead(method) || !this.#rules.some(({ events }) => events?.[method])) {
-      const response = envelope.id === undefined ? undefined : this.#onResponse(envelope, data);
-      return response ? response.then(deliver) : deliver(data);
-    }
-    const changed = this.#onEvent(method, data);
-    return changed instanceof Promise ? changed.then(deliver) : deliver(changed);
+    const isEvent = isRead(method) && this.#rules.some(({ events }) => events?.[method]);
+    const read = isEvent ? this.#onEvent(method, message) : this.#onResponse(message);
+    return read instanceof Promise ? read.then((one) => this.#deliver(one)) : this.#deliver(read);
   }
 
   /** Returns a message for the library; undefined for one of another client. */
-  #deliver(data: Frame, envelope: Envelope): Frame | undefined {
-    return this.#sessions.take(data, envelope) ? undefined : data;
+  #deliver(message: WireMessage | undefined): WireMessage | undefined {
+    return message && !this.#sessions.take(message) ? message : undefined;
   }
 
   #isWanted(method: string | undefined): boolean {
@@ -227,9 +215,9 @@ export class MessageFilter implements SocketTap {
     return changed;
   }
 
-  async #sendLater(command: Message, changing: Promise<object | undefined>): Promise<void> {
+  async #sendLater(command: Command, change: Promise<object | undefined>): Promise<void> {
     try {
-      this.#socket.sendUnseen(withParams(command, (await changing) ?? {}));
+      this.#socket.sendUnseen(withParams(command, (await change) ?? {}));
     } catch (error) {
       this.#refuse(command, (error as Error).message);
     }
@@ -239,64 +227,59 @@ export class MessageFilter implements SocketTap {
     return this.#answer(command, errorOf(command.method, message));
   }
 
-  #answer(command: Message, what: object): undefined {
-    const answer = { ...whose(command), ...what };
-    const data = this.#deliver(Buffer.from(JSON.stringify(answer)), answer);
-    if (data) void this.#socket.onMessage(data, false);
+  #answer({ id, sessionId }: Message, what: object): undefined {
+    this.#pass({ id, ...what, sessionId });
   }
 
-  #inject(events: readonly FollowUp[], sessionId: string | undefined): void {
-    for (const event of events) {
-      const data = Buffer.from(JSON.stringify({ ...event, ...(sessionId !== undefined && { sessionId }) }));
-      const delivered = this.#deliver(data, { method: event.method, sessionId });
-      if (delivered) void this.#socket.onMessage(delivered, false);
-    }
+  /** Passes a message of our own to its client. */
+  #pass(message: object): void {
+    const delivered = this.#deliver(writtenMessage(message));
+    if (delivered) void this.#socket.deliver(delivered, false);
   }
 
   /** Returns a promise for a response that a rule reads, and may change. */
-  #onResponse({ id, sessionId }: Envelope, data: Uint8Array): Promise<Frame> | undefined {
-    const key = keyOf(sessionId, id);
-    const name = this.#awaited.get(key);
-    if (!name) return undefined;
+  #onResponse(response: WireMessage): WireMessage | Promise<WireMessage> {
+    const { id, sessionId } = response;
+    const key = keyOf(response);
+    const name = id === undefined ? undefined : this.#awaited.get(key);
+    if (!name) return response;
     this.#awaited.delete(key);
-    const message = readMessage(data);
-    if (message.error !== undefined) return undefined;
-    const read = readResult(name, message.result);
+    if (response.error !== undefined) return response;
+    const content = contentOf(response);
+    const read = readResult(name, content.result);
     type Rule = (result: unknown, sessionId: string | undefined) => object | undefined;
     const rules = this.#rules.flatMap(({ results }) => (results?.[name] as Rule | undefined) ?? []);
     return Promise.all(rules.map(async (rule) => rule(read, sessionId))).then(
       (changes) => {
-        const changed = changes.reduce(merge, undefined);
-        if (!changed) return data;
-        return Buffer.from(
-          JSON.stringify({ ...message, result: { ...(message.result as object), ...changed } }),
-        );
+        const change = changes.reduce(merge, undefined);
+        return change
+          ? writtenMessage({ ...content, result: { ...(content.result as object), ...change } })
+          : response;
       },
-      (error: unknown) =>
-        Buffer.from(JSON.stringify({ ...whose(message), ...errorOf(name, (error as Error).message) })),
+      (error: unknown) => writtenMessage({ id, ...errorOf(name, (error as Error).message), sessionId }),
     );
   }
 
-  #onEvent(name: EventName, data: Uint8Array): Frame | undefined | Promise<Frame | undefined> {
-    const message = readMessage(data);
-    const params: EventParams = readEvent(name, message.params);
-    const { sessionId } = message;
+  #onEvent(name: EventName, event: WireMessage): WireMessage | undefined | Promise<WireMessage | undefined> {
+    const { sessionId } = event;
+    const params: EventParams = readEvent(name, contentOf(event).params);
     type Rule = (params: EventParams, sessionId: string | undefined) => void | false | Promise<Changed>;
     const read = this.#rules.map(({ events }) => (events?.[name] as Rule | undefined)?.(params, sessionId));
     if (read.includes(false)) return undefined;
     const held = read.flatMap((one) => one || []);
     const followUps = this.#rules.flatMap((rule) => rule.followUps?.(name, params, sessionId) ?? []);
     // After this event was delivered.
-    if (followUps.length > 0) clock.setImmediate(() => this.#inject(followUps, sessionId));
-    if (held.length === 0) return data;
+    if (followUps.length > 0)
+      clock.setImmediate(() => followUps.forEach((one) => this.#pass({ ...one, sessionId })));
+    if (held.length === 0) return event;
     return Promise.all(held).then((changes) => {
       if (changes.includes(false)) return undefined;
-      const changed = changes.map((one) => one || undefined).reduce(merge, undefined);
-      return changed ? Buffer.from(withParams(message, changed)) : data;
+      const change = changes.map((one) => one || undefined).reduce(merge, undefined);
+      return change ? withParams(event, change) : event;
     });
   }
 
-  #isHidden(data: Uint8Array): boolean {
+  #isHidden({ data }: WireMessage): boolean {
     if (this.#hidden.size === 0 || data.length > LONGEST_TARGET_EVENT) return false;
     const text = String(data);
     if (![...this.#hidden].some((id) => text.includes(id))) return false;
@@ -315,11 +298,7 @@ function errorOf(method = '', message: string): object {
     : { type: 'error', error: 'invalid argument', message };
 }
 
-function whose({ id, sessionId }: Message): Pick<Message, 'id' | 'sessionId'> {
-  return { id, ...(sessionId !== undefined && { sessionId }) };
-}
-
-function keyOf(sessionId: string | undefined, id: number | undefined): string {
+function keyOf({ id, sessionId }: Message): string {
   return `${sessionId ?? ''} ${id}`;
 }
 
@@ -327,6 +306,7 @@ function merge(before: object | undefined, next: object | undefined): object | u
   return before && next ? { ...before, ...next } : (next ?? before);
 }
 
-function withParams(message: Message, changed: object): string {
-  return JSON.stringify({ ...message, params: { ...message.params, ...changed } });
+function withParams(message: Message, change: object): WireMessage {
+  const content = contentOf(message);
+  return writtenMessage({ ...content, params: { ...content.params, ...change } });
 }

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
-import { isRecord, parseJson } from '../shared/json.js';
-import { pausedWithoutBody, withoutContent } from './large-message.js';
-import { CHECKED, COMMANDS, EVENTS, isChecked, RESULTS } from './message-fields.js';
-import { partOf, type Frame } from './wire.js';
+import { isRecord, jsonOf } from '../shared/json.js';
+import { shortened } from './large-message.js';
+import { CHECKED, COMMANDS, EVENTS, RESULTS } from './message-fields.js';
+import { textOf, type Frame, type Message, type WireMessage } from './wire.js';
 
 type Read<Table extends Record<string, v.GenericSchema>, Name> = Name extends keyof Table
   ? v.InferOutput<Table[Name]>
@@ -20,115 +20,66 @@ export type CommandParams<Name extends CommandName> = Read<typeof COMMANDS, Name
 /** An event `error` would make Node's emitters throw. */
 const WITH_DOMAIN = /^[\w:]+\.[\w.:]+$/;
 
-/** The parts of every message. What a peer sends is checked here, and nowhere else. */
-const envelope = v.object({
-  // WebDriver BiDi has errors of messages that have no id.
-  id: v.optional(
-    v.pipe(
-      v.nullable(v.number()),
-      v.transform((id) => id ?? undefined),
-    ),
-  ),
-  method: v.optional(v.pipe(v.string(), v.regex(WITH_DOMAIN))),
-  sessionId: v.optional(v.string()),
-  params: v.optional(v.custom<Record<string, unknown>>(isRecord)),
-  result: v.optional(v.unknown()),
-  error: v.optional(v.unknown()),
-});
-
-/** A command, a response or an event of CDP or WebDriver BiDi. */
-export type Message = v.InferOutput<typeof envelope>;
-
 /** A message, a result or an event that is not what the protocol says. */
 export class MisfitError extends Error {}
 
-/** @throws MisfitError; SyntaxError if the message is not JSON. */
-export function readMessage(data: string | Frame): Message {
-  const paused = pausedWithoutBody(data);
-  const message = read(envelope, parseJson(paused?.text ?? String(data)), 'message');
-  const { request } = (paused && message.params) ?? {};
-  if (isRecord(request)) Object.assign(request, { postDataEntries: paused!.parts() });
-  return message;
-}
-
-/** Which command, response or event a message is. */
-export interface Envelope extends Pick<Message, 'id' | 'method' | 'sessionId'> {
-  /** The session that has ended. */
-  readonly detached?: string | undefined;
-  /** What begins with this event, and can't begin again unless it ends. */
-  readonly begins?: string | undefined;
-  /** What ends with it; with all parts if it ends with a space. */
-  readonly ends?: string | undefined;
-  /** A response for a session that the browser no longer has. Chromium omits the id of the session. */
-  readonly isOfNoSession?: boolean;
-  /** An event without what the protocol says: a library would throw where nobody can catch it. */
-  readonly isMisfit?: boolean;
-}
-
-const NO_SESSION = -32_001;
-
 /**
- * Reads what a message is. The whole message is parsed: what stands at its beginning can be replaced at its end.
+ * Reads a message. The content of a large one is left out, for `contentOf`.
  *
- * @returns undefined for what is neither a response nor an event: libraries throw an uncaught exception then.
- * @throws MisfitError if the parts of a message are not what the protocol says; SyntaxError if it is not JSON.
+ * @throws MisfitError
  */
-export function readEnvelope(data: string | Frame): Envelope | undefined {
-  // Names and ids have no characters beyond ASCII, and the rest is not read.
-  const message: unknown = JSON.parse(
-    withoutContent(data) ?? pausedWithoutBody(data)?.text ?? partOf(data, 0),
-  );
-  if (!isRecord(message)) throw misfit('message', 'value');
-  const { method, params, type, error } = message;
-  // A service can send null for what a message does not have.
-  const id = message['id'] ?? undefined;
-  const sessionId = message['sessionId'] ?? undefined;
-  if (id !== undefined && typeof id !== 'number') throw misfit('message', 'id');
-  if (method !== undefined && !(typeof method === 'string' && WITH_DOMAIN.test(method)))
-    throw misfit('message', 'method');
-  if (sessionId !== undefined && typeof sessionId !== 'string') throw misfit('message', 'sessionId');
-  if (params !== undefined && !isRecord(params)) throw misfit('message', 'params');
-  // WebDriver BiDi has types of messages, and errors without an id.
-  if (type === 'event' && (method === undefined || params === undefined)) return undefined;
-  if (id === undefined && method === undefined && (type !== 'error' || error === undefined)) return undefined;
-  const ended = method === 'Target.detachedFromTarget' ? params?.['sessionId'] : undefined;
-  return {
-    id,
-    method,
-    sessionId,
-    detached: typeof ended === 'string' ? ended : undefined,
-    ...lifeOf(method, params, sessionId),
-    isOfNoSession: isRecord(error) && error['code'] === NO_SESSION,
-    isMisfit: isChecked(method) && !v.is(CHECKED[method]!, params),
+export function readMessage<Data extends string | Frame>(data: Data): WireMessage<Data> {
+  const short = shortened(data);
+  const message = short ? asMessage(jsonOf(short.text), data) : parseMessage(data);
+  if (message.misfit) throw message.misfit;
+  return short
+    ? { ...message, readContent: () => short.addContent?.(message) ?? parseMessage(data) }
+    : message;
+}
+
+/** Reads a whole message, also one that is none. */
+export function parseMessage<Data extends string | Frame>(data: Data): WireMessage<Data> {
+  return asMessage(jsonOf(textOf(data)), data);
+}
+
+/** Writes a message. */
+export function writtenMessage(message: object): WireMessage {
+  return asMessage(message, Buffer.from(JSON.stringify(message)));
+}
+
+/** Returns all that a message contains, without what no protocol has. */
+export function contentOf(message: Message): Message {
+  const { type, id, method, params, result, error, sessionId } = message.readContent?.() ?? message;
+  return { type, id, method, params, result, error, sessionId };
+}
+
+/** The parts of every message. What a peer sends is checked here, and nowhere else. */
+function asMessage<Data extends string | Frame>(value: unknown, data: Data): WireMessage<Data> {
+  const { type, id, method, params, result, error, sessionId } = isRecord(value) ? value : {};
+  const message = {
+    data,
+    type,
+    id: typeof id === 'number' ? id : undefined,
+    method: typeof method === 'string' && WITH_DOMAIN.test(method) ? method : undefined,
+    params: isRecord(params) ? params : undefined,
+    result,
+    error,
+    sessionId: typeof sessionId === 'string' && sessionId !== '' ? sessionId : undefined,
   };
+  // A service can send null for what a message does not have. For the browser, an empty id means no session.
+  const wrong =
+    (!isRecord(value) && 'value') ||
+    ((id ?? undefined) !== message.id && 'id') ||
+    (method !== message.method && 'method') ||
+    (params !== message.params && 'params') ||
+    ((sessionId || undefined) !== message.sessionId && 'sessionId');
+  return wrong ? { ...message, misfit: misfit('message', wrong) } : message;
 }
 
-/** What begins or ends with an event: a session of the connection, which begins once, or a frame of a session. */
-function lifeOf(
-  method: string | undefined,
-  params: Readonly<Record<string, unknown>> = {},
-  session = '',
-): Pick<Envelope, 'begins' | 'ends'> {
-  const frames = `frame ${session} `;
-  const named = (field: string) => JSON.stringify(params[field]);
-  switch (method) {
-    // No session has the id of an earlier one.
-    case 'Target.attachedToTarget':
-      return { begins: `session ${named('sessionId')}` };
-    case 'Page.frameAttached':
-      return { begins: `${frames}${named('frameId')}` };
-    case 'Page.frameDetached':
-      return { ends: `${frames}${named('frameId')}` };
-    // The frames of the document before it end without an event.
-    case 'Page.frameNavigated':
-      return recordIn(params['frame'])['parentId'] === undefined ? { ends: frames } : {};
-    default:
-      return {};
-  }
-}
-
-function recordIn(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
+/** Whether an event is what the protocol says: otherwise a library would throw where nobody can catch it. */
+export function fits({ method, params }: Message): boolean {
+  const schema = CHECKED.get(method);
+  return !schema || v.is(schema, params);
 }
 
 /** Whether this library reads an event. */
@@ -165,5 +116,5 @@ function read<Schema extends v.GenericSchema>(
 }
 
 function misfit(what: string, place: string): MisfitError {
-  return new MisfitError(`The browser sent a ${what} that can not be read: ${place} is not valid.`);
+  return new MisfitError(`The ${what} can not be read: ${place} is not valid.`);
 }

@@ -1,6 +1,5 @@
-import { jsonOf, isRecord } from '../shared/json.js';
-import type { Envelope } from './message.js';
-import { partOf, type Frame } from './wire.js';
+import { isRecord } from '../shared/json.js';
+import type { Message } from './wire.js';
 
 /** Most commands without a response, so that a browser that never responds does not fill the memory. */
 const MOST_OPEN = 100_000;
@@ -8,6 +7,8 @@ const MOST_OPEN = 100_000;
 /** The commands that calls of the caller send. The libraries also send commands by themselves, for example to set up a page. */
 const OF_CALLERS =
   /^(Runtime\.(evaluate|callFunctionOn)|Page\.(navigate\w*|reload|captureScreenshot|printToPDF)|Input\.\w+|script\.(callFunction|evaluate)|browsingContext\.(navigate|reload|captureScreenshot|print)|input\.\w+)$/;
+
+const NO_SESSION = -32_001;
 
 /** The commands of a connection that have no response yet, and what has begun and not ended there. */
 export class OpenCommands {
@@ -21,37 +22,60 @@ export class OpenCommands {
   }
 
   /** Adds a command that is sent. */
-  add(data: string | Frame): void {
-    // A command can have its id anywhere.
-    const command = jsonOf(partOf(data, 0));
-    if (!isRecord(command)) return;
-    const { id, method, sessionId } = command;
-    if (typeof id !== 'number') return;
+  add({ id, method, sessionId }: Message): void {
+    if (id === undefined) return;
     const [oldest] = this.#methods.size < MOST_OPEN ? [] : this.#methods.keys();
     if (oldest !== undefined) this.#methods.delete(oldest);
-    this.#methods.set(keyOf(id, sessionId), String(method));
+    this.#methods.set(keyOf(id, sessionId), method ?? '');
   }
 
   /**
-   * Notes a message. Returns false for a response that no command waits for, and for the beginning of what has begun already: a
-   * library would throw where nobody can catch it, or forget the commands of a session.
+   * Notes a message. Returns false for what no library may receive: it would throw where nobody can catch it, or forget the commands of a
+   * session. This is what is neither a response nor an event, a response that no command waits for, and the beginning of what has begun
+   * already.
    */
-  take({ id, sessionId, detached, begins, ends, isOfNoSession }: Envelope): boolean {
-    if (begins !== undefined) {
-      if (this.#begun.has(begins)) return false;
-      if (this.#begun.size < MOST_OPEN) this.#begun.add(begins);
-    }
-    if (ends !== undefined) this.#end(ends);
-    // The commands of a session that has ended have no response.
-    if (detached !== undefined) this.#remove((key) => key.endsWith(` ${detached}`));
+  take(message: Message): boolean {
+    const { type, id, method, params, error, sessionId } = message;
+    // WebDriver BiDi has types of messages, and errors without an id.
+    if (type === 'event' && (method === undefined || params === undefined)) return false;
+    if (id === undefined && method === undefined && (type !== 'error' || error === undefined)) return false;
+    if (!this.#note(message)) return false;
     if (id === undefined || this.#methods.delete(keyOf(id, sessionId))) return true;
-    return isOfNoSession === true && this.#remove((key) => key.startsWith(`${id} `));
+    // Chromium omits the id of a session that it no longer has.
+    return isRecord(error) && error['code'] === NO_SESSION && this.#remove((key) => key.startsWith(`${id} `));
   }
 
-  #end(what: string): void {
-    this.#begun.delete(what);
-    if (!what.endsWith(' ')) return;
-    for (const one of this.#begun) if (one.startsWith(what)) this.#begun.delete(one);
+  /** Notes what an event begins or ends. Returns false for the beginning of what has begun already. */
+  #note({ method, params = {}, sessionId = '' }: Message): boolean {
+    const { sessionId: session, frameId, frame } = params;
+    const frames = `frame ${sessionId} `;
+    switch (method) {
+      // No session has the id of an earlier one.
+      case 'Target.attachedToTarget':
+        return this.#begin(`session ${JSON.stringify(session)}`);
+      // The commands of a session that has ended have no response.
+      case 'Target.detachedFromTarget':
+        if (typeof session === 'string') this.#remove((key) => key.endsWith(` ${session}`));
+        return true;
+      case 'Page.frameAttached':
+        return this.#begin(`${frames}${JSON.stringify(frameId)}`);
+      case 'Page.frameDetached':
+        this.#begun.delete(`${frames}${JSON.stringify(frameId)}`);
+        return true;
+      // The frames of the document before it end without an event.
+      case 'Page.frameNavigated':
+        if (isRecord(frame) && frame['parentId'] !== undefined) return true;
+        for (const one of this.#begun) if (one.startsWith(frames)) this.#begun.delete(one);
+        return true;
+      default:
+        return true;
+    }
+  }
+
+  #begin(what: string): boolean {
+    if (this.#begun.has(what)) return false;
+    if (this.#begun.size < MOST_OPEN) this.#begun.add(what);
+    return true;
   }
 
   #remove(isMeant: (key: string) => boolean): boolean {
@@ -60,6 +84,6 @@ export class OpenCommands {
   }
 }
 
-function keyOf(id: unknown, sessionId: unknown): string {
-  return `${String(id)} ${typeof sessionId === 'string' ? sessionId : ''}`;
+function keyOf(id: number, sessionId = ''): string {
+  return `${id} ${sessionId}`;
 }

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { Connector, HowToOpen, Protocol } from './connector.js';
-import { readEnvelope } from './message.js';
+import { readMessage } from './message.js';
 import { openInFirstPage } from './session-socket.js';
 import type { AnySocket, OpenClient, Socket } from './socket.js';
 import type { Frame } from './wire.js';
@@ -122,6 +122,6 @@ export function channelOf(socket: AnySocket, protocol: Protocol, onClose: () => 
 function idOf(data: Frame, method: string): number | undefined {
   if (!(data instanceof Buffer) || data.length > LONGEST_BARE_COMMAND || !data.includes(method))
     return undefined;
-  const command = readEnvelope(data);
-  return command?.method === method ? command.id : undefined;
+  const command = readMessage(data);
+  return command.method === method ? command.id : undefined;
 }

@@ -1,8 +1,8 @@
 import { recordOf } from '../shared/json.js';
 import { CdpClient } from './cdp-client.js';
-import { readEnvelope, readEvent, readMessage, type Envelope } from './message.js';
+import { contentOf, readEvent, writtenMessage } from './message.js';
 import type { AnySocket } from './socket.js';
-import type { CdpCarrier, Frame } from './wire.js';
+import { textOf, type CdpCarrier, type Frame, type Message, type WireMessage } from './wire.js';
 
 /** Longest end of a message with the id of its session, in bytes. */
 const LONGEST_END = 100;
@@ -16,7 +16,7 @@ const ATTACHED = /^Target\.(attachedTo|detachedFrom)Target$/;
  * browser ends with it.
  */
 export class SessionSocket implements AnySocket {
-  onMessage: AnySocket['onMessage'] = () => {};
+  deliver: AnySocket['deliver'] = () => {};
   readonly sessionId: string;
   readonly ended: AnySocket['ended'];
   /** Resolves when the session has ended though the connection is open, for example because the page was closed. */
@@ -50,8 +50,21 @@ export class SessionSocket implements AnySocket {
     this.#outer.resume();
   }
 
+  set onMessage(receive: AnySocket['onMessage']) {
+    this.deliver = ({ data }, isBinary) => receive(data, isBinary);
+  }
+
   send(data: string | Frame): void {
-    this.#outer.send(JSON.stringify({ sessionId: this.sessionId, ...recordOf(String(data)) }));
+    this.#send(recordOf(textOf(data)));
+  }
+
+  sendRead(command: Message): void {
+    this.#send(contentOf(command));
+  }
+
+  /** @param command Can be of a session that the client has opened. */
+  #send(command: object & { readonly sessionId?: unknown }): void {
+    this.#outer.sendRead(writtenMessage({ ...command, sessionId: command.sessionId || this.sessionId }));
   }
 
   close(): void {
@@ -67,8 +80,8 @@ export class SessionSocket implements AnySocket {
   takeOver(): CdpCarrier {
     return {
       ended: this.detached,
-      send: (message) => this.send(message),
-      listen: (onMessage) => void (this.onMessage = onMessage),
+      send: (command) => this.#send(command),
+      listen: (onMessage) => void (this.deliver = onMessage),
     };
   }
 
@@ -87,10 +100,9 @@ export class Sessions {
 
   /** Over a connection that no library uses. */
   static over(outer: AnySocket): Sessions {
-    const send = (message: string) => outer.send(message);
-    const cdp = new CdpClient({ ended: outer.ended, send, listen: () => {} });
+    const cdp = clientOver(outer);
     const sessions = new Sessions(outer, cdp);
-    outer.onMessage = (data) => void (cdp.receive(data) || sessions.take(data, readEnvelope(data)));
+    outer.deliver = (message) => cdp.receive(message) || sessions.take(message);
     return sessions;
   }
 
@@ -110,11 +122,12 @@ export class Sessions {
   }
 
   /** Delivers a message of one of the sessions. Returns false for any other message. */
-  take(data: Frame, { method = '', sessionId }: Envelope = {}): boolean {
+  take(message: WireMessage): boolean {
+    const { method = '', sessionId } = message;
     if (this.#owners.size === 0) return false;
-    if (ATTACHED.test(method)) return this.#takeTargetEvent(data);
+    if (ATTACHED.test(method)) return this.#takeTargetEvent(message);
     const owner = sessionId === undefined ? undefined : this.#owners.get(sessionId);
-    if (owner) deliver(owner, sessionId!, data);
+    if (owner) deliver(owner, message);
     return owner !== undefined;
   }
 
@@ -128,8 +141,8 @@ export class Sessions {
   }
 
   /** Reads which client has opened or lost a session. */
-  #takeTargetEvent(data: Frame): boolean {
-    const { method, sessionId: from, params } = readMessage(data);
+  #takeTargetEvent(message: WireMessage): boolean {
+    const { method, sessionId: from, params } = message;
     const isAttached = method === 'Target.attachedToTarget';
     const { sessionId } = isAttached
       ? readEvent('Target.attachedToTarget', params)
@@ -145,29 +158,26 @@ export class Sessions {
     }
     if (!owner) return false;
     if (sessionId !== undefined && isAttached) this.#owners.set(sessionId, owner);
-    deliver(owner, from!, data);
+    deliver(owner, message);
     if (sessionId !== undefined && !isAttached) this.#owners.delete(sessionId);
     return true;
   }
 }
 
 /** Passes a message to a client, without the id of the client's own session. */
-function deliver(owner: SessionSocket, sessionId: string, data: Frame): void {
-  if (sessionId !== owner.sessionId) return void owner.onMessage(data, false);
-  const text = String(data);
-  const end = SESSION_END.exec(text.slice(-LONGEST_END))?.[0];
-  if (end !== undefined) return void owner.onMessage(Buffer.from(`${text.slice(0, -end.length)}}`), false);
-  const { sessionId: _own, ...message } = recordOf(text);
-  owner.onMessage(Buffer.from(JSON.stringify(message)), false);
+function deliver(owner: SessionSocket, message: WireMessage): void {
+  const { data, sessionId } = message;
+  if (sessionId !== owner.sessionId) return void owner.deliver(message, false);
+  const end = SESSION_END.exec(textOf(data, -LONGEST_END))?.[0];
+  const own = { sessionId: undefined };
+  if (end === undefined) return void owner.deliver(writtenMessage({ ...contentOf(message), ...own }), false);
+  const rest = Buffer.concat([data.subarray(0, -end.length), Buffer.from('}')]);
+  owner.deliver({ ...message, ...own, data: rest }, false);
 }
 
 /** Opens a URL in the first page of a browser, over CDP. */
 export async function openInFirstPage(socket: AnySocket, url: string): Promise<void> {
-  const cdp = new CdpClient({
-    ended: socket.ended,
-    send: (message) => socket.send(message),
-    listen: (onMessage) => void (socket.onMessage = onMessage),
-  });
+  const cdp = clientOver(socket);
   const sessionId = await cdp.attach(await anyPage(cdp));
   await cdp.send('Page.navigate', { url }, sessionId);
   await cdp.send('Target.detachFromTarget', { sessionId });
@@ -176,4 +186,12 @@ export async function openInFirstPage(socket: AnySocket, url: string): Promise<v
 async function anyPage(cdp: CdpClient): Promise<string> {
   const page = (await cdp.targets()).find(({ type }) => type === 'page');
   return page?.targetId ?? cdp.openPage();
+}
+
+function clientOver(socket: AnySocket): CdpClient {
+  return new CdpClient({
+    ended: socket.ended,
+    send: (command) => socket.sendRead(writtenMessage(command)),
+    listen: (onMessage) => void (socket.deliver = onMessage),
+  });
 }

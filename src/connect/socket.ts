@@ -8,15 +8,15 @@ import type { SpareConnection } from '../net/spare-connection.js';
 import { clock } from '../shared/clock.js';
 import { sentence } from '../shared/errors.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
-import { isRecord, LARGEST_MESSAGE, parseJson } from '../shared/json.js';
+import { LARGEST_MESSAGE } from '../shared/json.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { loadWs } from '../shared/lazy.js';
 import { endTasks } from '../shared/process-state.js';
 import { USER_AGENT } from '../shared/version.js';
 import { KeepAlive, type KeepAlivePlan } from './keep-alive.js';
-import { MisfitError, readEnvelope, type Envelope } from './message.js';
+import { MisfitError, parseMessage, readMessage } from './message.js';
 import { OpenCommands } from './open-commands.js';
-import type { CdpCarrier, Frame, Protocol } from './wire.js';
+import type { CdpCarrier, Frame, Message, Protocol, WireMessage } from './wire.js';
 
 /** Why a socket ended; `closed-by-us` is the expected end. */
 export type SocketEnd = LossReason | 'closed-by-us';
@@ -33,9 +33,9 @@ export type OpenClient = (signal: AbortSignal, protocol?: Protocol) => Promise<A
 /** @internal Sees the messages of both directions before their receiver does. */
 export interface SocketTap {
   /** Returns the command to send; undefined for none. */
-  command(data: string | Frame): string | Frame | undefined;
+  command(command: WireMessage<string | Frame>): WireMessage<string | Frame> | undefined;
   /** Returns the message for the library, possibly later; undefined for none. */
-  message(data: Frame, envelope: Envelope): Frame | undefined | Promise<Frame | undefined>;
+  message(message: WireMessage): WireMessage | undefined | Promise<WireMessage | undefined>;
 }
 
 interface SocketOptions {
@@ -55,10 +55,15 @@ const MOST_MISSED_PINGS = 5;
 const CLOSE_TIMEOUT = 1000;
 
 /** A connection to a browser: the whole socket, or one session within it. */
-export type AnySocket = Pick<
+export interface AnySocket extends Pick<
   Socket,
   'send' | 'onMessage' | 'onSent' | 'unsent' | 'pause' | 'resume' | 'ended' | 'detached' | 'close' | 'cut'
->;
+> {
+  /** @internal */
+  sendRead: Socket['sendRead'];
+  /** @internal */
+  deliver: Socket['deliver'];
+}
 
 /** How much of one large message is still to be sent. Node's own timeout of sockets reads it, too. `_parent`: below TLS. */
 interface WriteQueue {
@@ -77,8 +82,8 @@ export class Socket {
   readonly ended: Promise<SocketEnd>;
   /** Resolves when the library can no longer use the socket: at its end, or when it was taken over. */
   readonly detached: Promise<void>;
-  /** Receives each message. Set it before you send the first message. */
-  onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
+  /** @internal Receives each message. */
+  deliver: (message: WireMessage, isBinary: boolean) => unknown = () => {};
   /** @internal Sees each message. */
   tap: SocketTap | undefined;
   /** The library can no longer use the socket, though it is open. */
@@ -160,7 +165,9 @@ export class Socket {
     });
     websocket.once('upgrade', ({ socket }) => (this.#connection = socket));
     // One message per task, because libraries resolve promises on which the next message depends.
-    websocket.on('message', (data, isBinary) => clock.setImmediate(() => void this.#receive(data, isBinary)));
+    websocket.on('message', (data, isBinary) =>
+      clock.setImmediate(() => void this.#receive(data as Buffer, isBinary)),
+    );
     // A server that violates the protocol may not answer the closing handshake.
     websocket.on('error', () => this.cut('dropped'));
     websocket.on('pong', (sent) => {
@@ -190,19 +197,29 @@ export class Socket {
 
   /** Sends a message of the library; after the end it is dropped. */
   send(data: string | Frame, isBinary = false): void {
-    if (this.isTakenOver) return;
-    const command = this.tap ? this.tap.command(data) : data;
-    if (command !== undefined) this.sendUnseen(command, isBinary);
+    this.sendRead(parseMessage(data), isBinary);
   }
 
-  /** Sends a message of the library that the tap does not see, or has seen. */
-  sendUnseen(data: string | Frame, isBinary = false): void {
+  /** @internal The same with a message that is read already. */
+  sendRead(command: WireMessage<string | Frame>, isBinary = false): void {
     if (this.isTakenOver) return;
-    this.#commands.add(data);
+    const tapped = this.tap ? this.tap.command(command) : command;
+    if (tapped) this.sendUnseen(tapped, isBinary);
+  }
+
+  /** @internal Sends a message of the library that the tap does not see, or has seen. */
+  sendUnseen(command: WireMessage<string | Frame>, isBinary = false): void {
+    if (this.isTakenOver) return;
+    this.#commands.add(command);
     this.#keepAlive?.noteSent();
-    this.#websocket.send(data as Buffer, { binary: isBinary }, () => {
+    this.#websocket.send(command.data as Buffer, { binary: isBinary }, () => {
       for (const call of this.#onSent) call();
     });
+  }
+
+  /** Receives each message. Set it before you send the first message. */
+  set onMessage(receive: (data: Frame, isBinary: boolean) => unknown) {
+    this.deliver = ({ data }, isBinary) => receive(data, isBinary);
   }
 
   /** Calls a function whenever a message was handed to the network. */
@@ -237,18 +254,18 @@ export class Socket {
     this.#detach();
     return {
       ended: this.ended,
-      send: (message) => {
+      send: (command) => {
         this.#keepAlive?.noteSent();
-        this.#write(message);
+        this.#write(command);
       },
       sendParts: (parts) => this.#writeParts(parts),
-      listen: (onMessage) => void (this.onMessage = onMessage),
+      listen: (onMessage) => void (this.deliver = onMessage),
     };
   }
 
-  #write(message: string): void {
-    if (this.#parts) void this.#parts.then(() => this.#write(message));
-    else this.#websocket.send(message);
+  #write(command: Message): void {
+    if (this.#parts) void this.#parts.then(() => this.#write(command));
+    else this.#websocket.send(JSON.stringify(command));
   }
 
   async #writeParts(parts: Iterable<Uint8Array>): Promise<void> {
@@ -295,24 +312,24 @@ export class Socket {
    * Delivers a message. A message that is not what the protocol says ends the socket, because it makes libraries throw an
    * uncaught exception, which would end the process. Other errors, such as those of the callback's own listeners, are not hidden.
    */
-  async #receive(data: Frame, isBinary: boolean): Promise<void> {
+  async #receive(data: Uint8Array, isBinary: boolean): Promise<void> {
     if (endTasks.ending) await endTasks.ending;
-    let message: Frame | undefined;
+    let message: WireMessage | undefined;
     try {
-      const envelope = readEnvelope(data);
-      if (this.#keepAlive?.isAnswer(data)) return;
-      // Libraries throw uncaught exceptions after such messages. A late response is no fault of the browser.
-      if (!envelope || !(this.isTakenOver || this.#commands.take(envelope))) return;
-      const tapped = this.tap ? this.tap.message(data, envelope) : data;
+      const received = readMessage(data);
+      if (this.#keepAlive?.isAnswer(received)) return;
+      // A late response is no fault of the browser.
+      if (!this.isTakenOver && !this.#commands.take(received)) return;
+      const tapped = this.tap ? this.tap.message(received) : received;
       message = tapped instanceof Promise ? await tapped : tapped;
     } catch {
       // No code of the caller runs there: the message can be, for example, too deep to be written again.
       return this.cut('dropped');
     }
     try {
-      if (message !== undefined) await this.onMessage(message, isBinary);
+      if (message) await this.deliver(message, isBinary);
     } catch (error) {
-      if (!(error instanceof MisfitError) && isMessage(data)) throw error;
+      if (!(error instanceof MisfitError) && !parseMessage(data).misfit) throw error;
       this.cut('dropped');
     }
   }
@@ -334,14 +351,6 @@ export class Socket {
     this.#moved = moved;
     if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
     else this.ping();
-  }
-}
-
-function isMessage(data: Frame): boolean {
-  try {
-    return isRecord(parseJson(String(data)));
-  } catch {
-    return false;
   }
 }
 

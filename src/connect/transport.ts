@@ -1,8 +1,8 @@
 import { clock } from '../shared/clock.js';
 import { CdpClient } from './cdp-client.js';
-import { MisfitError, readEnvelope, readMessage, type Envelope } from './message.js';
+import { MisfitError, readMessage } from './message.js';
 import type { AnySocket } from './socket.js';
-import type { Protocol } from './wire.js';
+import type { Message, Protocol } from './wire.js';
 
 /** Puppeteer's interface of a connection. */
 export interface Transport {
@@ -67,14 +67,16 @@ export function withAnySession(inner: Transport): Transport {
     };
   });
   inner.onmessage = async (text) => {
-    if (reader?.receive(Buffer.from(text))) return undefined;
-    // Only the response to session.new is parsed.
-    const id = newSessionId;
-    const message = id === undefined ? undefined : readMessage(text);
-    if (id === undefined || message?.id !== id) return outer.onmessage?.(text);
+    // Only the response to session.new is parsed, and what belongs to it.
+    if (newSessionId === undefined && !reader) return outer.onmessage?.(text);
+    const message = readMessage(text);
+    if (reader?.receive(message)) return undefined;
+    const { id } = message;
+    if (id === undefined || id !== newSessionId) return outer.onmessage?.(text);
     newSessionId = undefined;
     if (message.error !== 'session not created') return outer.onmessage?.(text);
-    reader = new CdpClient({ ended, send: (message) => inner.send(message), listen: () => {} });
+    const send = (command: Message) => inner.send(JSON.stringify(command));
+    reader = new CdpClient({ ended, send, listen: () => {} });
     const capabilities = await describeBrowser(reader);
     reader = undefined;
     // The session of the browser can also be that of another connection, as in Firefox.
@@ -83,8 +85,8 @@ export function withAnySession(inner: Transport): Transport {
   return outer;
 }
 
-function sessionCommand(message: string): Envelope {
-  return (message.includes('"session.') ? readEnvelope(message) : undefined) ?? {};
+function sessionCommand(message: string): Message {
+  return message.includes('"session.') ? readMessage(message) : {};
 }
 
 /**

@@ -190,7 +190,7 @@ describe('a connection', () => {
     await start();
     const other = await connect();
     const nonsense = {
-      '': '{"id":1,"method":"DOM.setFileInputFiles"',
+      '': '{"id":1,"method":"DOM.setFileInputFiles","params":1}',
       '/alice': '{"id":1,"method":"Browser.setDownloadBehavior"',
       '/session': '"session.new',
     };

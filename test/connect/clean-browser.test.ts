@@ -41,14 +41,14 @@ describe('a browser', () => {
       this.#listener = onMessage;
     }
 
-    send(text: string): void {
-      const { id, method, params, sessionId } = JSON.parse(text) as Command;
+    send(command: Parameters<CdpCarrier['send']>[0]): void {
+      const { id, method, params, sessionId } = command as Command;
       const { browserContextId, targetId, origin } = params;
       const subject = browserContextId ?? targetId ?? origin;
       this.sent.push([method, subject, sessionId].filter(Boolean).join(' '));
       const isRefused = method === this.refused;
       const answer = isRefused ? { error: { message: 'no' } } : { result: this.#run(method, subject) };
-      queueMicrotask(() => this.#listener(Buffer.from(JSON.stringify({ id, ...answer }))));
+      queueMicrotask(() => this.#listener({ id, ...answer }));
     }
 
     #run(method: string, subject: unknown): object {
@@ -90,9 +90,9 @@ describe('a browser', () => {
     const browser = new Played();
     const advance = stopClock();
     const send = browser.send.bind(browser);
-    browser.send = (text) => {
-      if (text.includes('Target.closeTarget')) advance(4000);
-      send(text);
+    browser.send = (command) => {
+      if (command.method === 'Target.closeTarget') advance(4000);
+      send(command);
     };
     await cleanBrowser(browser, { isOwnContextUsed: true });
     expect(browser.targets).toMatchObject([{ targetId: 'new' }]);
@@ -117,10 +117,10 @@ describe('a browser', () => {
     browser.histograms = [];
     const send = browser.send.bind(browser);
     let looks = 0;
-    browser.send = (text) => {
-      send(text);
-      if (text.includes('Runtime.evaluate')) looks = 0;
-      if (text.includes('Browser.getHistograms')) looks++;
+    browser.send = (command) => {
+      send(command);
+      if (command.method === 'Runtime.evaluate') looks = 0;
+      if (command.method === 'Browser.getHistograms') looks++;
       const isOpen = !browser.sent.includes('Target.disposeBrowserContext new context');
       if (isOpen && looks > 6) browser.histograms = HISTOGRAMS;
     };

@@ -1,7 +1,7 @@
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import type { WebSocket } from 'ws';
 import { CdpClient } from '../../src/connect/cdp-client.js';
-import { readEvent, readMessage } from '../../src/connect/message.js';
+import { contentOf, readEvent, readMessage } from '../../src/connect/message.js';
 import { MessageFilter } from '../../src/connect/message-filter.js';
 import type { Socket } from '../../src/connect/socket.js';
 import { PlayedBrowser } from '../support/played-browser.js';
@@ -325,6 +325,13 @@ it('has several clients: a recorder that pauses and a relay see neither the libr
     expect.objectContaining({ id: 1 }),
     expect.objectContaining({ method: 'Page.loadEventFired' }),
   ]);
+  // Nobody leaves a session by an empty id, and nothing else of a message changes.
+  relayed.send('{"id":3,"method":"Page.enable","params":{},"sessionId":""}');
+  far.send('{ "method":"A.b","params":{"é":1},"sessionId":"session2"}');
+  await expect.poll(() => texts).toContain('{ "method":"A.b","params":{"é":1}}');
+  await expect
+    .poll(() => received())
+    .toContainEqual(expect.objectContaining({ id: 3, sessionId: 'session2' }));
   // The recorder pauses: its session ends, and those of the others stay.
   recorder.cut();
   await expect(cdp.send('Page.enable')).rejects.toThrow('ended');
@@ -332,6 +339,30 @@ it('has several clients: a recorder that pauses and a relay see neither the libr
   await expect.poll(() => texts.some((text) => text.includes('"id":2'))).toBe(true);
   const again = new CdpClient((await filter.openSession()).takeOver());
   expect(await again.attach('t')).toBe('child of session3');
+});
+
+it('parses each message once, however many readers it has', async () => {
+  const parsed = vi.spyOn(JSON, 'parse');
+  filter.add(
+    { isLimit: true, results: { 'Target.createTarget': async () => ({ more: 1 }) } },
+    { commands: { 'Target.createTarget': async () => ({ url: 'about:blank' }) } },
+    { events: { 'Target.detachedFromTarget': async () => ({}) } },
+  );
+  const count = () => parsed.mock.calls.filter(([text]) => text.includes('the mark')).length;
+  browser.onText = (text, page) => {
+    if (text.includes('getTargetInfo')) return page.send(text.replace('"params"', '"result"'));
+    if (text.includes('createTarget')) page.send('{"id":1,"result":{"targetId":"the mark"}}');
+  };
+  socket.send(command(1, 'Target.createTarget', { url: 'the mark' }));
+  await expect.poll(() => seen).toEqual(['{"id":1,"result":{"targetId":"the mark","more":1}}']);
+  expect(count()).toBe(2);
+  far.send('{"method":"Target.detachedFromTarget","params":{"sessionId":"the mark"}}');
+  await expect.poll(() => seen).toHaveLength(2);
+  expect(count()).toBe(3);
+  const targetInfo = { ...TARGET, title: 'the mark' };
+  expect(await filter.cdp.send('Target.getTargetInfo', { targetInfo })).toEqual({ targetInfo });
+  expect(count()).toBe(4);
+  parsed.mockRestore();
 });
 
 it('delivers an error of WebDriver BiDi that has no id', async () => {
@@ -353,7 +384,7 @@ it.each([
     params: { requestId: '1', request, frameId: 'frame' },
     sessionId: 's',
   };
-  const { params, sessionId } = readMessage(Buffer.from(JSON.stringify(paused)));
+  const { params, sessionId } = contentOf(readMessage(Buffer.from(JSON.stringify(paused))));
   const read = readEvent('Fetch.requestPaused', params).request.postDataEntries!;
   const [first, second, third] = read.map((part) =>
     typeof part.bytes === 'string' ? Buffer.from(part.bytes, 'base64') : part.bytes,

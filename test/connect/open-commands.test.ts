@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
-import { readEnvelope } from '../../src/connect/message.js';
+import { parseMessage, readMessage } from '../../src/connect/message.js';
 import { OpenCommands } from '../../src/connect/open-commands.js';
 
 const large = 'x'.repeat(1000);
 
 function open(...commands: object[]): OpenCommands {
   const all = new OpenCommands();
-  for (const command of commands) all.add(JSON.stringify(command));
+  for (const command of commands) all.add(parseMessage(JSON.stringify(command)));
   return all;
 }
 
 function take(commands: OpenCommands, message: object): boolean {
-  return commands.take(readEnvelope(Buffer.from(JSON.stringify(message)))!);
+  return commands.take(readMessage(Buffer.from(JSON.stringify(message))));
 }
 
 it.each<[string, object, object]>([
@@ -107,7 +107,7 @@ it('names no command that a library sends by itself', () =>
 
 it('keeps the last 100,000 commands of a browser that never responds', () => {
   const commands = new OpenCommands();
-  for (let id = 1; id <= 100_001; id++) commands.add(`{"id":${id},"method":"Page.navigate"}`);
+  for (let id = 1; id <= 100_001; id++) commands.add({ id, method: 'Page.navigate' });
   expect(commands.ofCallers).toHaveLength(100_000);
   expect(take(commands, { id: 1, result: {} })).toBe(false);
   expect(take(commands, { id: 100_001, result: {} })).toBe(true);
@@ -121,7 +121,7 @@ it.each([
   [',"method":"Page.enable"', { id: 1, method: 'Page.enable' }],
 ])('reads what a large message is, whatever its content replaces: %s', (more, expected) => {
   const text = `{"id":1,"result":{"data":"${'x'.repeat(100_000)}"}${more},"sessionId":"S"}`;
-  expect(readEnvelope(Buffer.from(text))).toMatchObject(expected);
+  expect(readMessage(Buffer.from(text))).toMatchObject(expected);
   const error = `{"id":1,"result":{"data":"${'x'.repeat(100_000)}"}${more},"error":{"code":-32001}}`;
-  expect(readEnvelope(Buffer.from(error))).toMatchObject({ isOfNoSession: true });
+  expect(readMessage(Buffer.from(error))).toMatchObject({ error: { code: -32_001 } });
 });

@@ -1,5 +1,5 @@
 import type { Socket, SocketEnd } from '../../src/connect/socket.js';
-import type { CdpCarrier, Frame } from '../../src/connect/wire.js';
+import type { CdpCarrier, Message } from '../../src/connect/wire.js';
 import type { Command, SimulatedBrowser } from './simulated-browser.js';
 import type { Grant, SimulatedService } from './simulated-service.js';
 import type { World } from './world.js';
@@ -8,7 +8,6 @@ import type { World } from './world.js';
 export class SimulatedSocket {
   readonly ended: Promise<SocketEnd>;
   readonly detached: Promise<void>;
-  onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
   roundTrip: number | undefined;
   readonly pendingCalls: readonly string[] = [];
   readonly grant: Grant;
@@ -21,6 +20,7 @@ export class SimulatedSocket {
   #end: SocketEnd | undefined;
   #isOver = false;
   #isTakenOver = false;
+  #deliver: (message: Message) => void = () => {};
 
   constructor(world: World, grant: Grant, onEnd = () => {}) {
     this.#world = world;
@@ -53,8 +53,8 @@ export class SimulatedSocket {
     this.#detach();
     return {
       ended: this.ended,
-      send: (message) => this.#execute(JSON.parse(message) as Command),
-      listen: (onMessage) => void (this.onMessage = onMessage),
+      send: (command) => this.#execute(structuredClone(command) as Command),
+      listen: (onMessage) => void (this.#deliver = onMessage),
     };
   }
 
@@ -88,9 +88,9 @@ export class SimulatedSocket {
       const fails = this.#world.strikes('browser: command fails');
       const answer = fails ? { error: { message: 'Internal error' } } : this.browser.execute(command);
       if (!answer || this.#world.strikes('browser: command hangs')) return;
-      const message = JSON.stringify({ id: command.id, ...answer });
+      const message = structuredClone({ id: command.id, ...answer });
       clock.after(random.between(1, 10), () => {
-        if (!this.#isOver) this.onMessage(Buffer.from(message), false);
+        if (!this.#isOver) this.#deliver(message);
       });
     });
   }

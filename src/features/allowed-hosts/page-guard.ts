@@ -71,7 +71,7 @@ export class PageGuard {
 
   readonly listeners: EventListeners = {
     ...freeLoggedObjects(() => this.#cdp()),
-    'Target.attachedToTarget': (params, _data, parent) => {
+    'Target.attachedToTarget': (params, parent) => {
       const { sessionId, targetInfo } = params;
       if (parent === undefined) return void this.#begin(params).catch(() => {});
       this.#held.set(sessionId, targetInfo.targetId);
@@ -84,7 +84,7 @@ export class PageGuard {
       this.#workers.delete(sessionId);
       if (targetId !== undefined) this.#end(targetId, new Error('The page is closed.'));
     },
-    'Log.entryAdded': ({ entry: { text, url } }, _data, session = '') => {
+    'Log.entryAdded': ({ entry: { text, url } }, session = '') => {
       const transport = NO_TRANSPORT.exec(text)?.[1];
       if (transport !== undefined) return this.#onRefused(transport);
       if (!text.includes(REFUSED)) return;
@@ -92,11 +92,11 @@ export class PageGuard {
       if (refused !== undefined) this.#onRefused(refused);
     },
     // Only of workers, where not all requests are logged.
-    'Network.requestWillBeSent': ({ requestId, request: { url } }, _data, session = '') =>
+    'Network.requestWillBeSent': ({ requestId, request: { url } }, session = '') =>
       void this.#workers.get(session)?.set(requestId, url),
-    'Network.loadingFinished': ({ requestId }, _data, session = '') =>
+    'Network.loadingFinished': ({ requestId }, session = '') =>
       void this.#workers.get(session)?.delete(requestId),
-    'Network.loadingFailed': ({ requestId, errorText }, _data, session = '') => {
+    'Network.loadingFailed': ({ requestId, errorText }, session = '') => {
       const requests = this.#workers.get(session);
       const url = requests?.get(requestId);
       requests?.delete(requestId);

@@ -1,5 +1,6 @@
-import type { FollowUp, MessageRules } from '../../connect/message-filter.js';
+import type { MessageRules } from '../../connect/message-filter.js';
 import type { CommandParams } from '../../connect/message.js';
+import type { Message } from '../../connect/wire.js';
 import type { ResponseHead } from './exposed-request.js';
 import type { Targets } from './targets.js';
 
@@ -142,7 +143,7 @@ export class BrowserClients {
   }
 
   /** The events in which a browser reports all headers. */
-  #extraInfo(params: Reported): readonly FollowUp[] {
+  #extraInfo(params: Reported): readonly Message[] {
     const { requestId } = params;
     const exchange = this.#exchangeOf(params);
     if (!exchange) return [];

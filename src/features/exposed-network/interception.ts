@@ -36,7 +36,7 @@ export class Interception {
       ...targets.listeners,
       ...freeLoggedObjects(() => cdp),
       'Fetch.requestPaused': (paused) => this.#answer(paused),
-      'Runtime.bindingCalled': (call, _data, session) => {
+      'Runtime.bindingCalled': (call, session) => {
         this.#webSockets.receive(call, session);
         this.#context.streams.receive(call, session);
       },

@@ -49,7 +49,7 @@ export class Targets {
   }
 
   readonly listeners: EventListeners = {
-    'Target.attachedToTarget': ({ sessionId, targetInfo }, _data, from) => {
+    'Target.attachedToTarget': ({ sessionId, targetInfo }, from) => {
       // A service worker has a session below each of its pages, too: what it says there, it has said.
       if ([...this.#attached.values()].some(({ targetId }) => targetId === targetInfo.targetId))
         return void this.#letRun(sessionId).catch(() => {});
@@ -64,17 +64,17 @@ export class Targets {
       this.#attached.delete(sessionId);
       this.#leave(sessionId);
     },
-    'Runtime.executionContextCreated': ({ context: { id, origin, auxData } }, _data, session = '') => {
+    'Runtime.executionContextCreated': ({ context: { id, origin, auxData } }, session = '') => {
       const { frameId, isDefault } = auxData ?? {};
       // The JavaScript world of a client can have another origin than the document.
       if (isDefault !== false)
         this.#attached.get(session)?.places.set(id, { origin: asOrigin(origin), frameId });
     },
-    'Runtime.executionContextDestroyed': ({ executionContextId }, _data, session = '') => {
+    'Runtime.executionContextDestroyed': ({ executionContextId }, session = '') => {
       this.#attached.get(session)?.places.delete(executionContextId);
       this.#leave(session, executionContextId);
     },
-    'Runtime.executionContextsCleared': (_params, _data, session = '') => {
+    'Runtime.executionContextsCleared': (_params, session = '') => {
       this.#attached.get(session)?.places.clear();
       this.#leave(session);
     },

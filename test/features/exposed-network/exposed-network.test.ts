@@ -731,7 +731,6 @@ it('hears a service worker once, which has a session below each of its pages, to
   const attach = (sessionId: string, type: string, from?: string) =>
     targets.listeners['Target.attachedToTarget']!(
       { sessionId, targetInfo: { targetId: type, type, url: 'http://app/' } },
-      Buffer.alloc(0),
       from,
     );
   attach('1', 'page');
@@ -740,7 +739,7 @@ it('hears a service worker once, which has a session below each of its pages, to
   expect([prepared, targets.of('2')?.sessionId, targets.of('3')]).toEqual([['1', '2'], '2', undefined]);
   expect(sent).toContain('Runtime.runIfWaitingForDebugger3');
   // The page is left.
-  targets.listeners['Target.detachedFromTarget']!({ sessionId: '3' }, Buffer.alloc(0), '1');
+  targets.listeners['Target.detachedFromTarget']!({ sessionId: '3' }, '1');
   expect(targets.of('2')?.sessionId).toBe('2');
 });
 
