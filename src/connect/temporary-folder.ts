@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { beforeProcessEnds } from '../shared/process-end.js';
+import { makeTemporaryFolder } from '../shared/temporary-folder.js';
 import type { Socket } from './socket.js';
 
 /** A folder that only this user can read. */
@@ -13,7 +12,7 @@ interface TemporaryFolder {
 
 /** Creates a folder that lasts until the end of a connection, or of the process. */
 export async function createTemporaryFolder({ ended }: Pick<Socket, 'ended'>): Promise<TemporaryFolder> {
-  const path = await mkdtemp(join(tmpdir(), 'pooled-browser-artifacts-'));
+  const path = makeTemporaryFolder('artifacts');
   const unregister = beforeProcessEnds({ atExit: () => rmSync(path, { recursive: true, force: true }) });
   const removed = ended.then(async () => {
     await rm(path, { recursive: true }).catch(() => {});

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, readFile, readlink, rename, rm, utimes, writeFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
+import { lstat, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { clock, delay } from '../shared/clock.js';
 import { jsonOf, isRecord } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
+import { hasEnded, thisProcess, type ProcessId } from '../shared/process-id.js';
 import { excerpt } from '../shared/redact.js';
 
 /** How often a job touches its lock, in ms. */
@@ -18,14 +18,9 @@ const POLL = 250;
 const LONGEST_HOST = 100;
 
 /** The process that holds a lock. */
-interface Holder {
-  readonly pid: number;
-  readonly host: string;
+interface Holder extends ProcessId {
   /** Distinguishes this lock from all others. */
   readonly token: string;
-  /** Where the id of the process has its meaning, and when the process started. */
-  readonly system?: string | undefined;
-  readonly started?: string | undefined;
 }
 
 interface SeenLock {
@@ -52,9 +47,7 @@ export class FileLock {
   /** @throws `CheckpointError` when another job holds the lock, or when the folder can't be written. */
   static async take(path: string): Promise<FileLock> {
     const lock = `${path}.lock`;
-    const { pid } = process;
-    const [system, started] = await Promise.all([systemId(), startOf(pid)]);
-    const holder: Holder = { pid, host: hostname(), token: randomUUID(), system, started };
+    const holder: Holder = { ...thisProcess(), token: randomUUID() };
     const text = JSON.stringify(holder);
     for (;;) {
       if (await create(lock, text, path)) return new FileLock(path, lock, text);
@@ -111,7 +104,7 @@ async function findStale(lock: string, path: string): Promise<SeenLock | undefin
   const first = await see(lock);
   if (!first) return undefined;
   const holder = holderIn(first);
-  const isGone = holder && (await hasEnded(holder));
+  const isGone = holder && hasEnded(holder);
   if (isGone) return first;
   if (isGone === false || !first.isFile) throw inUse(path, holder);
   const isNobody = first.text !== undefined && !holder;
@@ -150,35 +143,6 @@ function holderIn({ text = '' }: SeenLock): Holder | undefined {
   const isHolder =
     isRecord(holder) && typeof holder['pid'] === 'number' && typeof holder['host'] === 'string';
   return isHolder ? (holder as unknown as Holder) : undefined;
-}
-
-/** Resolves to undefined if this process can't find out, such as for a process of another machine. */
-async function hasEnded({ pid, host, system, started }: Holder): Promise<boolean | undefined> {
-  if (host !== hostname() || system !== (await systemId())) return undefined;
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH' ? true : undefined;
-  }
-  const found = await startOf(pid);
-  return started && found ? started !== found : undefined;
-}
-
-/** On Linux, the run of the kernel and the namespace in which a process id has its meaning: containers may share a host name. */
-async function systemId(): Promise<string | undefined> {
-  const parts = [readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')];
-  return Promise.all(parts).then(
-    ([kernel, namespace]) => `${kernel!.trim()} ${namespace}`,
-    () => undefined,
-  );
-}
-
-/** On Linux, when a process started, which distinguishes processes with the same id. A zombie has ended. */
-async function startOf(pid: number): Promise<string | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  // The name of the program, in brackets, may contain spaces.
-  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields?.[0] === 'Z' ? 'zombie' : fields?.[19];
 }
 
 function cannotLock(path: string, cause: unknown): CheckpointError {

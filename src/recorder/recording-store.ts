@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { beforeProcessEnds } from '../shared/process-end.js';
+import { makeTemporaryFolder } from '../shared/temporary-folder.js';
 
 /** Limits of recordings, and their folder. */
 export interface RecordingLimits {
@@ -130,7 +130,7 @@ export class RecordingStore<Recording extends StoredRecording> {
   /** A temporary folder, created at the first use, that only this user can read. */
   get #temporary(): string {
     if (this.#temporaryFolder !== undefined) return this.#temporaryFolder;
-    const path = mkdtempSync(join(tmpdir(), 'pooled-browser-replays-'));
+    const path = makeTemporaryFolder('replays');
     this.#unguard = beforeProcessEnds({ atExit: () => rmSync(path, { recursive: true, force: true }) });
     return (this.#temporaryFolder = path);
   }
