@@ -31,8 +31,10 @@ export interface PulledInput<Input> {
   /**
    * Stores the outcome before the loop receives it. Resolves to false if the source runs the input again: there is no outcome
    * then. A rejection ends the job.
+   *
+   * @param signal Aborts when the job ends without the outcome.
    */
-  readonly settle?: (outcome: Outcome<unknown, unknown, object>) => Promise<boolean>;
+  readonly settle?: (outcome: Outcome<unknown, unknown, object>, signal: AbortSignal) => Promise<boolean>;
   /** Takes the input back, for other jobs with the same source, while no browser is available here. */
   readonly handBack?: () => void;
 }

@@ -142,8 +142,9 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     try {
       await this.#collect(endWork, task, attempt);
     } finally {
-      // The outcome does not wait until the page is closed.
-      await Promise.all([claimed.end(attempt.result, this.#place), this.#clear(slot, attempt)]);
+      // The outcome does not wait until the page is closed. The job waits for both, also if the browser is lost.
+      const ended = claimed.end(attempt.result, this.#place);
+      await this.#clear(slot, attempt).finally(() => ended);
     }
   }
 

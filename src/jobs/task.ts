@@ -1,5 +1,6 @@
 import type { Download } from '../features/downloads/options.js';
 import type { Replay } from '../services/browser-service.js';
+import { raceAbort } from '../shared/abort.js';
 import { backoff } from '../shared/clock.js';
 import { TooManyFailuresError } from '../shared/lease-errors.js';
 import { hostPauseOf } from './host-slots.js';
@@ -72,7 +73,9 @@ export class Task<Input, Value, Session extends object> {
     // A task that was ended with the job has no outcome.
     if (signal.aborted) return undefined;
     try {
-      const isRetried = result.status === 'rejected' && (await this.#mayRetry(result.reason));
+      // The function of the caller may take long, or never end.
+      const isRetried =
+        result.status === 'rejected' && (await raceAbort(this.#mayRetry(result.reason), signal));
       const isOver = !isRetried && (await this.#deliver(result, place));
       // Otherwise its source runs the input again, here or elsewhere.
       if (!isOver) progress.add({ retried: 1 });
@@ -80,7 +83,7 @@ export class Task<Input, Value, Session extends object> {
       if (!isRetried) return { hostPause };
       return { hostPause, retryIn: Math.max(backoff(settings.retry, this.attempts), hostPause) };
     } catch (error) {
-      fail(error);
+      if (!signal.aborted || error !== signal.reason) fail(error);
       return undefined;
     }
   }
@@ -105,9 +108,9 @@ export class Task<Input, Value, Session extends object> {
   /** Resolves to false if there is no outcome, because the source runs the input again. */
   async #deliver(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<boolean> {
     const { input, index, attempts, artifacts, downloads } = this;
-    const { progress, settings, outcomes, close } = this.#job;
+    const { progress, settings, signal, outcomes, close } = this.#job;
     const outcome = { ...result, input, index, attempts, ...place, artifacts, downloads };
-    if ((await this.#pulled.settle?.(outcome)) === false) return false;
+    if ((await this.#pulled.settle?.(outcome, signal)) === false) return false;
     progress.countOutcome(result.status);
     outcomes.add(this.#position, outcome);
     const { failed } = progress.counts;

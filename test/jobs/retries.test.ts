@@ -10,6 +10,7 @@ import {
   TooManyFailuresError,
   readCheckpoint,
   type AttemptFacts,
+  type RunEvent,
 } from '../../src/index.js';
 import { reply } from '../support/fake-service.js';
 import { it, warningsOfTest } from './it.js';
@@ -182,6 +183,28 @@ describe('shouldRetry', () => {
     await expect(bench.run(['a'], fail, { retries: 1, shouldRetry })).rejects.toBe(error);
     expect(bench.leased).toBe(0);
   });
+
+  it.for(['the signal aborts', 'the loop ends', 'the pool is closed'])(
+    'does not keep the job from its end if it never returns: %s',
+    async (how, { bench }) => {
+      const caller = new AbortController();
+      const asked = gate();
+      const shouldRetry = () => (asked.open(), new Promise<never>(() => {}));
+      const job = bench.map(['a'], fail, { retries: 1, shouldRetry, signal: caller.signal });
+      const ended = job.next().then(
+        ({ done }) => done,
+        ({ name }: Error) => name,
+      );
+      await asked.promise;
+      if (how === 'the signal aborts') caller.abort();
+      else if (how === 'the loop ends') await job.return!();
+      else await bench.pool.close();
+      expect(await ended).toBe(
+        { 'the signal aborts': 'AbortError', 'the pool is closed': 'PoolClosedError' }[how] ?? true,
+      );
+      expect(bench.leased).toBe(0);
+    },
+  );
 });
 
 describe('stopAfterFailures', () => {
@@ -267,6 +290,36 @@ describe('stopAfterFailures', () => {
     };
     await expect(loop()).rejects.toThrow('1 input failed');
     expect(seen).toEqual(range(3).map((index) => [index, 1]));
+  });
+
+  it('waits for the outcome of a task that has lost its browser meanwhile', async ({ bench }) => {
+    const [isLost, isStopped] = [gate(), gate()];
+    let resets = 0;
+    bench.resetPage = async () => (resets++ === 0 ? isStopped.promise : undefined);
+    const failing = async ({ input, session }: Leased & { input: string }) => {
+      if (input === 'second') await isLost.promise;
+      else setTimeout(() => bench.lose(session.session_id));
+      throw new Error(input);
+    };
+    const shouldRetry = async (error: unknown) => {
+      if ((error as Error).message === 'first') await isStopped.promise;
+      return false;
+    };
+    const onEvent = ({ type }: RunEvent) => type === 'browser-lost' && isLost.open();
+    const how = { isolation: 'storage', retries: 1, shouldRetry, onEvent, concurrency: 2 } as const;
+    const seen: number[] = [];
+    const loop = async () => {
+      for await (const { index } of bench.map(['first', 'second'], failing, {
+        ...how,
+        stopAfterFailures: 1,
+      })) {
+        seen.push(index);
+        // Long enough for the end of the other browser.
+        setTimeout(isStopped.open, 200);
+      }
+    };
+    await expect(loop()).rejects.toBeInstanceOf(TooManyFailuresError);
+    expect(seen).toEqual([1, 0]);
   });
 });
 

@@ -117,7 +117,7 @@ export class QueueSource<Input> implements InputSource<Input> {
         index,
         input: input as Input,
         attempts: job.attemptsMade,
-        settle: (outcome) => this.#settle(job, outcome),
+        settle: (outcome, signal) => this.#settle(job, outcome, signal),
         handBack: () => void this.#handBack(job),
       };
     }
@@ -127,13 +127,14 @@ export class QueueSource<Input> implements InputSource<Input> {
   }
 
   /** Resolves to false if the input runs again. */
-  async #settle(job: Job, outcome: Outcome<unknown, unknown, object>): Promise<boolean> {
+  async #settle(job: Job, outcome: Outcome<unknown, unknown, object>, signal: AbortSignal): Promise<boolean> {
     const fetchNext = !this.#closing.signal.aborted;
     const stored = storedAttempt(outcome);
     if (outcome.status === 'fulfilled')
       return this.#finish(job, () => job.moveToCompleted(stored, this.#token, fetchNext));
     const { reason, index, input, attempts: attempt } = outcome;
-    const isRetried = await mayRetry(reason, { input, index, attempt }, this.#settings.shouldRetry);
+    const { shouldRetry } = this.#settings;
+    const isRetried = await raceAbort(mayRetry(reason, { input, index, attempt }, shouldRetry), signal);
     const error = storedError(reason, isRetried);
     return this.#finish(job, async () => {
       await job.updateProgress(stored);
