@@ -127,7 +127,10 @@ export class RecordFile {
     try {
       await this.#file.close();
       // After a failure, another job may have the file.
-      if (isWhole && superseded.size > 0) await replaceFile(this.#path, keptLines(this.#path, superseded));
+      if (!isWhole || superseded.size === 0) return;
+      // That job would go on to write into the file that is replaced.
+      await this.#lock.check(0);
+      await replaceFile(this.#path, keptLines(this.#path, superseded));
     } catch (error) {
       throw faultOf(
         error,

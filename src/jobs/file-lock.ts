@@ -63,9 +63,13 @@ export class FileLock {
     this.#timer = clock.setInterval(() => void this.#beat(), BEAT).unref();
   }
 
-  /** Rejects if another job has the lock: this process did not respond for so long that its lock seemed stale. */
-  async check(): Promise<void> {
-    if (clock.now() - this.#lastBeat > SILENCE / 2) await this.#beat();
+  /**
+   * Rejects if another job has the lock: this process did not respond for so long that its lock seemed stale.
+   *
+   * @param age Milliseconds since the last beat from which the lock is read again.
+   */
+  async check(age = SILENCE / 2): Promise<void> {
+    if (clock.now() - this.#lastBeat >= age) await this.#beat();
     if (this.#lost) throw this.#lost;
   }
 

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, vi } from 'vit
 import { CheckpointError, readCheckpoint } from '../../src/index.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { it } from './it.js';
-import type { MapBench } from './support.js';
+import { gate, type MapBench } from './support.js';
 
 let files = 0;
 let path: string;
@@ -367,6 +367,24 @@ it('writes no more outcomes when another job has taken its lock', async ({ bench
   expect(await lines()).toEqual(['fulfilled 0 a']);
   // The lock is the other job's.
   expect(existsSync(`${path}.lock`)).toBe(true);
+});
+
+it('does not replace the file when another job has taken its lock after the last outcome', async ({
+  bench,
+}) => {
+  await bench.run(['a'], () => Promise.reject(new Error('mine')), { checkpoint: path });
+  const before = await readFile(path, 'utf8');
+  async function* inputs() {
+    yield 'a';
+    await taken.promise;
+  }
+  const taken = gate();
+  const job = bench.map(inputs(), () => {}, { checkpoint: path });
+  expect(await job.next()).toMatchObject({ value: { status: 'fulfilled' } });
+  await writeFile(`${path}.lock`, JSON.stringify({ pid: 7, host: 'elsewhere', token: 'x' }));
+  taken.open();
+  await expect(job.next()).rejects.toThrow('is in use by process 7 on elsewhere');
+  expect((await readFile(path, 'utf8')).slice(0, before.length)).toBe(before);
 });
 
 it('names the file when an outcome cannot be written, and writes nothing after it', async ({ bench }) => {
