@@ -57,11 +57,7 @@ export class CdpClient {
     params: object = {},
     sessionId?: string,
   ): Promise<ResultOf<Method>> {
-    if (this.#hasEnded) throw new Error('The WebSocket has ended.');
-    const id = this.#newId();
-    const result = new Promise<unknown>((resolve, reject) =>
-      this.#pending.set(id, { method, resolve, reject }),
-    );
+    const { id, result } = this.#begin(method);
     this.#carrier.send({ id, method, params: params as Message['params'], sessionId });
     return (await result) as ResultOf<Method>;
   }
@@ -76,11 +72,7 @@ export class CdpClient {
       await this.send(method, { ...params, [name]: Buffer.concat(body).toString('base64') });
       return;
     }
-    if (this.#hasEnded) throw new Error('The WebSocket has ended.');
-    const id = this.#newId();
-    const result = new Promise<unknown>((resolve, reject) =>
-      this.#pending.set(id, { method, resolve, reject }),
-    );
+    const { id, result } = this.#begin(method);
     const [head, tail] = JSON.stringify({ id, method, params: { ...params, [name]: '' } }).split(
       /(?<=")(?="\}\}$)/,
     );
@@ -88,14 +80,21 @@ export class CdpClient {
     await result;
   }
 
-  /** Random: no other client of the connection can give it to a command of its own, whose response would be taken for ours. */
-  #newId(): number {
+  /**
+   * Begins to wait for the result of a command. Its id is random: no other client of the connection can give it to a command of its own,
+   * whose response would be taken for ours.
+   */
+  #begin(method: string): { id: number; result: Promise<unknown> } {
+    if (this.#hasEnded) throw new Error('The WebSocket has ended.');
     let id: number;
     do {
       const [random = 0] = globalThis.crypto.getRandomValues(new Uint32Array(1));
       id = FIRST_ID + 1 + (random % (FIRST_ID - 1));
     } while (this.#pending.has(id));
-    return id;
+    const result = new Promise<unknown>((resolve, reject) =>
+      this.#pending.set(id, { method, resolve, reject }),
+    );
+    return { id, result };
   }
 
   /** Lists the targets of the browser. */

@@ -1,6 +1,5 @@
-import { recordOf } from '../shared/json.js';
 import { CdpClient } from './cdp-client.js';
-import { contentOf, readEvent, writtenMessage } from './message.js';
+import { contentOf, parseMessage, readEvent, writtenMessage } from './message.js';
 import type { AnySocket } from './socket.js';
 import { textOf, type CdpCarrier, type Frame, type Message, type WireMessage } from './wire.js';
 
@@ -55,16 +54,13 @@ export class SessionSocket implements AnySocket {
   }
 
   send(data: string | Frame): void {
-    this.#send(recordOf(textOf(data)));
-  }
-
-  sendRead(command: Message): void {
-    this.#send(contentOf(command));
+    this.sendRead(parseMessage(data));
   }
 
   /** @param command Can be of a session that the client has opened. */
-  #send(command: object & { readonly sessionId?: unknown }): void {
-    this.#outer.sendRead(writtenMessage({ ...command, sessionId: command.sessionId || this.sessionId }));
+  sendRead(command: Message): void {
+    const { sessionId = this.sessionId } = command;
+    this.#outer.sendRead(writtenMessage({ ...contentOf(command), sessionId }));
   }
 
   close(): void {
@@ -80,7 +76,7 @@ export class SessionSocket implements AnySocket {
   takeOver(): CdpCarrier {
     return {
       ended: this.detached,
-      send: (command) => this.#send(command),
+      send: (command) => this.sendRead(command),
       listen: (onMessage) => void (this.deliver = onMessage),
     };
   }

@@ -51,8 +51,8 @@ interface Pending {
 }
 
 /**
- * A CDP client of a browser that this machine started, with flattened sessions. It reads objects and checks none: what a leased browser
- * sends is for `CdpClient` of `connect/`, which reads texts, checks each message, and ends with its connection.
+ * A CDP client of a browser that this machine started, with flattened sessions. It checks no message: what a leased browser sends is for
+ * `CdpClient` of `connect/`, which checks each, and ends with its connection.
  */
 export class CdpConnection {
   /** Resolves when either side has closed the connection. */
