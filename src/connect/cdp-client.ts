@@ -9,6 +9,8 @@ import {
   type ResultOf,
 } from './message.js';
 import type { CdpCarrier, Message } from './wire.js';
+import { raceTimeout } from '../shared/abort.js';
+import { duration } from '../shared/errors.js';
 import { excerpt } from '../shared/redact.js';
 
 /**
@@ -38,12 +40,15 @@ export class CdpClient {
   readonly #carrier: CdpCarrier;
   readonly #listeners: EventListeners;
   readonly #pending = new Map<number, Pending>();
+  readonly #timeout: number;
   #hasEnded = false;
 
-  constructor(carrier: CdpCarrier, listeners: EventListeners = {}) {
+  /** @param timeout Milliseconds after which `send` rejects without an answer. Default: none. */
+  constructor(carrier: CdpCarrier, listeners: EventListeners = {}, timeout = Infinity) {
     this.#carrier = carrier;
     this.ended = carrier.ended;
     this.#listeners = listeners;
+    this.#timeout = timeout;
     carrier.listen((message) => void this.receive(message));
     void carrier.ended.then(() => {
       this.#hasEnded = true;
@@ -58,8 +63,12 @@ export class CdpClient {
     sessionId?: string,
   ): Promise<ResultOf<Method>> {
     const { id, result } = this.#begin(method);
+    const late = () => {
+      this.#pending.delete(id);
+      return new Error(`The browser did not respond within ${duration(this.#timeout)}.`);
+    };
     this.#carrier.send({ id, method, params: params as Message['params'], sessionId });
-    return (await result) as ResultOf<Method>;
+    return (await raceTimeout(this.#timeout, () => result, late)) as ResultOf<Method>;
   }
 
   /**

@@ -8,6 +8,8 @@ import {
   countKeepAliveRequests,
 } from './lasting-requests.js';
 
+/** Time for the answer to each command, in ms. A busy browser that answers is cleaned, however long the cleaning takes. */
+export const ANSWER_TIMEOUT = 5000;
 /** Time until everything that a lease left must have ended, in ms. */
 const END_TIMEOUT = 2500;
 /** Time until the requests that a browser counts first must have ended, in ms. */
@@ -33,7 +35,7 @@ export async function cleanBrowser(
   carrier: CdpCarrier,
   { isOwnContextUsed }: { isOwnContextUsed: boolean },
 ): Promise<void> {
-  const cdp = new CdpClient(carrier);
+  const cdp = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
   const { browserContextIds } = await cdp.send('Target.getBrowserContexts');
   const dispose = (browserContextId: string) =>
     cdp.send('Target.disposeBrowserContext', { browserContextId });

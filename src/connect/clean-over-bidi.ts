@@ -1,6 +1,6 @@
 import { raceTimeout } from '../shared/abort.js';
 import { CdpClient } from './cdp-client.js';
-import { cleanBrowser, until } from './clean-browser.js';
+import { ANSWER_TIMEOUT, cleanBrowser, until } from './clean-browser.js';
 import { isBlank } from './connector.js';
 import type { CommandParams } from './message.js';
 import type { MessageRules } from './message-filter.js';
@@ -56,7 +56,7 @@ export async function cleanOverBidi(
   carrier: CdpCarrier,
   { isOwnContextUsed, watch }: { isOwnContextUsed: boolean; watch: BidiWatch },
 ): Promise<void> {
-  const bidi = new CdpClient(carrier);
+  const bidi = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
   if (await hasCdp(bidi)) return cleanBrowser(cdpWithin(bidi, carrier.ended), { isOwnContextUsed });
   const [left] = isOwnContextUsed ? [OF_OWN_CONTEXT] : watch.left;
   if (left !== undefined) throw new Error(`This browser has no command that removes ${left}.`);

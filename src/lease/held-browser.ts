@@ -18,8 +18,13 @@ import type { ReleaseOption } from './options.js';
 import type { Handover } from './plan.js';
 import { isReleaseChoice, type LeaseOutcome, type Released, type ReleaseChoice } from './summary.js';
 
-/** Time for closing the contexts of a lease and for cleaning the browser, in ms. */
-const CLEANUP_TIMEOUT = 5000;
+/** Time for closing the contexts of a lease, in ms. */
+const CLOSE_TIMEOUT = 5000;
+/**
+ * Time for cleaning the browser, in ms: the worst that a busy machine may cost. Each command of the cleaning has a shorter timeout,
+ * so that a browser that does not respond costs less.
+ */
+const CLEAN_TIMEOUT = 20_000;
 
 /** A browser, its pool, and the function that ends its place among the leases of this process. */
 export interface Acquired<Session extends object> extends Granted<Session> {
@@ -133,12 +138,13 @@ export class HeldBrowser<Session extends object> {
     const release = this.#release;
     const isKept = release === 'reuse' || (release === 'destroy' && this.endsWith !== 'nothing');
     const clean = async () => {
-      await connection.cleanup();
+      await inTime(connection, CLOSE_TIMEOUT, () => connection.cleanup());
       const isOwnContextUsed = this.#isOwnContextUsed;
-      if (this.#canBeReused && !isKept) await connection.clean({ isOwnContextUsed });
+      if (!this.#canBeReused || isKept) return;
+      await inTime(connection, CLEAN_TIMEOUT, () => connection.clean({ isOwnContextUsed }));
     };
     try {
-      await time('cleanup', () => inTime(connection, CLEANUP_TIMEOUT, clean));
+      await time('cleanup', clean);
       emit({ type: 'cleaned-up', sessionId });
       return this.#canBeReused;
     } catch (cause) {

@@ -15,7 +15,7 @@ import {
 } from '../../src/index.js';
 import { kernel } from '../../src/services.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
-import { answerOwnCommand, until } from '../support/played-browser.js';
+import { answerOwnCommand, settle, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
 import { answerLater, LONG, useClock } from './support.js';
 
@@ -260,6 +260,23 @@ describe('the end of a lease', () => {
       { name: 'CleanupError', sessionId, cause },
       { name: 'CleanupError', sessionId, cause: late },
     ]);
+  });
+
+  it('cleans a browser that takes a second for each response, as on a busy machine', async () => {
+    let seconds = 0;
+    await using played = await PlayedLease.start({
+      cleanup: async () => {
+        played.browser.onText = (text, client) => {
+          seconds++;
+          vi.advanceTimersByTime(1000);
+          void settle().then(() => client.send(answerOwnCommand(text)!));
+        };
+      },
+      disconnect: async () => useRealClock(),
+    });
+    const { run } = await played.run(undefined, stopTimers());
+    expect(run).toMatchObject({ released: 'reused', cleanupErrors: [] });
+    expect(seconds).toBeGreaterThan(5);
   });
 
   it('stays connected during the cleanup, and does not wait for a cleanup whose socket has ended', async () => {

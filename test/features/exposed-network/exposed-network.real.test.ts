@@ -299,7 +299,7 @@ describe('with Playwright', () => {
   });
 
   it('delivers a stream of events in parts, and does not wait for an endless response at the end', async () => {
-    const { value, timings } = await visit(async ({ page }) => {
+    const { value, cleanupErrors } = await visit(async ({ page }) => {
       const event = await page.evaluate(
         `new Promise((resolve) => (new EventSource('/events').onmessage = ({ data }) => resolve(data)))`,
       );
@@ -307,7 +307,7 @@ describe('with Playwright', () => {
       return event;
     });
     expect(value).toBe('an event');
-    expect(timings.cleanup).toBeLessThan(5000);
+    expect(cleanupErrors).toEqual([]);
   });
 
   it('connects WebSockets to the app, in each context, below the routes of the page', async () => {
