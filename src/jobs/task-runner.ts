@@ -144,11 +144,11 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     } finally {
       // The outcome does not wait until the page is closed. The job waits for both, also if the browser is lost.
       const ended = claimed.end(attempt.result, this.#place);
-      await this.#clear(slot, attempt).catch(async (error: unknown) => {
+      try {
+        await this.#clear(slot, attempt);
+      } finally {
         await ended;
-        throw error;
-      });
-      await ended;
+      }
     }
   }
 

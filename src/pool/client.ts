@@ -1,5 +1,5 @@
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
-import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
+import { asError, duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { nextTurn } from '../shared/clock.js';
 import type { Trust } from '../shared/network.js';
 import { hideOwnSecret } from '../shared/redact.js';
@@ -144,7 +144,7 @@ export class ServiceClient {
   async #readToken(): Promise<string | undefined> {
     if (this.#token === undefined) return undefined;
     const isFunction = typeof this.#token === 'function';
-    const token: unknown = isFunction ? await this.#token() : this.#token;
+    const token: unknown = isFunction ? await callToken(this.#token) : this.#token;
     if (!isToken(token)) {
       const message = 'The token function must return a string of visible ASCII characters.';
       throw new InvalidOptionError('token', message);
@@ -188,6 +188,15 @@ export class ServiceClient {
     await nextTurn();
     signal?.throwIfAborted();
     return read;
+  }
+}
+
+/** Calls a token function, which may throw any value: retries need an error. */
+async function callToken(read: () => unknown): Promise<unknown> {
+  try {
+    return await read();
+  } catch (error) {
+    throw asError(error);
   }
 }
 

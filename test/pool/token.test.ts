@@ -1,5 +1,11 @@
 import { expect, vi } from 'vitest';
-import { BrowserPool, InvalidOptionError, type BrowserPoolOptions } from '../../src/index.js';
+import {
+  BrowserPool,
+  InvalidOptionError,
+  withPooledBrowser,
+  type BrowserPoolOptions,
+} from '../../src/index.js';
+import { plainConnector } from '../support/plain-connector.js';
 import { reply, session, type FakeService } from '../support/fake-service.js';
 import * as played from '../support/played-browser.js';
 import { expectNoSecrets } from '../support/collected.js';
@@ -90,6 +96,17 @@ it('rethrows an error of a token function unchanged', async ({ service }) => {
   await using pool = poolWith(service, () => Promise.reject(own));
   expect(await rejection(pool.acquire())).toBe(own);
   expect(await rejection(pool.flush())).toBe(own);
+  expect(service.requests).toHaveLength(0);
+});
+
+it.for<[thrown: unknown, message: string]>([
+  ['a text', "'a text' was thrown"],
+  [undefined, 'undefined was thrown'],
+])('turns %j, which a token function throws, into an error', async ([thrown, message], { service }) => {
+  await using pool = poolWith(service, () => Promise.reject(thrown));
+  const connector = plainConnector;
+  for (const call of [pool.flush(), pool.acquire(), withPooledBrowser(pool, () => {}, { connector })])
+    expect(await rejection(call)).toMatchObject({ name: 'Error', message });
   expect(service.requests).toHaveLength(0);
 });
 
