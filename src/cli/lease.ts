@@ -1,64 +1,51 @@
 import type { RunEvent } from '../calls/events.js';
 import { leaseSession } from '../calls/lease-browser.js';
 import type { RunSummary } from '../calls/run.js';
-import { openSocket } from '../connect/connect-session.js';
-import { relay } from '../connect/relay.js';
-import type { OpenClient } from '../connect/socket.js';
+import type { Connector } from '../connect/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
-import { coreOf } from '../pool/pool-core.js';
 import type { Grant, Replay } from '../services/browser-service.js';
-import { LinkedAbort, onAbort } from '../shared/abort.js';
+import type { BrowserSession } from '../services/kernel-api.js';
+import { LinkedAbort } from '../shared/abort.js';
 import { duration, sentence } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import { leaseSettings, type LeaseCommandOptions } from './options.js';
 import { note, oneLine } from './terminal.js';
 
 /** A leased browser that another program drives. The caller must call `end`. */
-interface SessionLease extends AsyncDisposable {
+interface SessionLease<Handles> extends AsyncDisposable {
+  readonly lease: Awaited<ReturnType<typeof leaseSession<BrowserSession, Handles>>>;
   /** The leased browser. */
   readonly grant: Grant;
-  /** Opens a connection over CDP, for a client of this machine. */
-  readonly openClient: OpenClient;
   /** Lists the recordings and releases the browser, once. Never rejects; failures are printed on stderr. */
   end(): Promise<RunSummary>;
 }
 
 /**
- * Leases a browser without connecting to it, unless hosts are exposed to it. The browser is released however this process ends.
+ * Leases a browser without connecting to it. The browser is released however this process ends.
  *
  * @param signal Aborts the wait for a browser. Once there is one, only `end` ends the lease.
+ * @param connector For the connection that exposes hosts.
  */
-export async function leaseFromCommand(
+export async function leaseFromCommand<Handles = never>(
   pool: BrowserPool,
   { signal, ...options }: LeaseCommandOptions & { signal: AbortSignal },
-): Promise<SessionLease> {
+  connector?: Connector<Handles>,
+): Promise<SessionLease<Handles>> {
   const { exposeNetwork, allowedHosts: _notHere, ...settings } = leaseSettings(options);
   const acquiring = new LinkedAbort(signal);
   const lease = await leaseSession(
     pool,
     { ...settings, signal: acquiring.signal, onEvent: createLeaseLog(options.acquireTimeout) },
-    exposeNetwork === undefined ? undefined : { connector: EXPOSING, exposeNetwork },
+    connector && exposeNetwork !== undefined ? { connector, exposeNetwork } : undefined,
   ).catch((error: unknown) => {
     if (signal.aborted) note(INTERRUPTED);
     throw error;
   });
   acquiring.dispose();
-  const { grant, signal: lost } = lease.context;
-  if (exposeNetwork !== undefined) onAbort(lost, () => note(LOST));
-  const { trust } = coreOf(pool).client;
-  const openClient: OpenClient = (during) =>
-    'handles' in lease
-      ? lease.handles.openClient(during)
-      : openSocket(grant, { protocol: 'cdp', trust, signal: during });
+  const { grant } = lease.context;
   const end = () => lease.end({ status: 'ok' });
-  return { grant, openClient, end, [Symbol.asyncDispose]: async () => void (await end()) };
+  return { lease, grant, end, [Symbol.asyncDispose]: async () => void (await end()) };
 }
-
-/** For the connection that exposes hosts. */
-const EXPOSING = { ...relay(false), refusal: () => '--expose-network needs cdp. Remove the option.' };
-
-const LOST =
-  'The connection that exposes hosts of this machine was lost: requests of the browser to them fail.';
 
 const INTERRUPTED =
   'Waiting up to 5 s for the response to the last acquire request, to release the browser if it leases one. ' +

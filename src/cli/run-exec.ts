@@ -2,14 +2,18 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import { PlaywrightEndpoint } from '../calls/playwright-endpoint/playwright-endpoint.js';
 import { serveProxy } from '../calls/serve-proxy.js';
+import { openSocket } from '../connect/connect-session.js';
 import type { Protocol } from '../connect/connector.js';
 import { openSharedEndpoint } from '../connect/loopback-endpoint.js';
+import { relay } from '../connect/relay.js';
+import type { OpenClient } from '../connect/socket.js';
 import { headersTo, trustedUrl } from '../connect/trusted-url.js';
 import { verifyGrant } from '../connect/verify-connection.js';
 import { featureChecks, optionsOfEnvironment } from '../features/options.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { coreOf } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
+import { onAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import type { Trust } from '../shared/network.js';
 import { signalChild } from '../shared/runtime.js';
@@ -74,10 +78,12 @@ async function withLease(
   run: Run,
 ): Promise<number> {
   const { exposeNetwork = optionsOfEnvironment(featureChecks.proxy).exposeNetwork, localEndpoint } = options;
-  const lease = await leaseFromCommand(pool, { ...options, exposeNetwork });
+  const leased = await leaseFromCommand(pool, { ...options, exposeNetwork }, EXPOSING);
   try {
-    const { grant, openClient } = lease;
+    const { lease, grant } = leased;
     const { trust } = coreOf(pool).client;
+    const exposing = 'handles' in lease ? lease : undefined;
+    if (exposing) onAbort(exposing.context.signal, () => note(LOST));
     const needsCdp = localEndpoint ? '--local-endpoint' : undefined;
     verifyGrant(pool.idOrName, grant, { protocol: 'cdp', needsCdp });
     const addresses = await addressesOf(grant, trust);
@@ -85,15 +91,22 @@ async function withLease(
     // The command can't send them.
     const needsHeaders = cdpUrl !== undefined && hasEntries(headersTo(new URL(cdpUrl), grant, trust));
     // A WebSocket of the command would be another lease, of a browser to which nothing is exposed.
-    const isOtherBrowser = exposeNetwork !== undefined && endsWithConnection === true;
+    const isOtherBrowser = exposing !== undefined && endsWithConnection === true;
     const isReplaced = needsHeaders || isOtherBrowser;
+    const openClient: OpenClient = (signal) =>
+      exposing ? exposing.handles.openClient(signal) : openSocket(grant, { protocol: 'cdp', trust, signal });
     await using endpoint = localEndpoint || isReplaced ? await openSharedEndpoint(openClient) : undefined;
     const local = endpoint?.url;
     return await run({ ...addresses, local, ...(isReplaced && { cdp: local }) });
   } finally {
-    describeReplays(await lease.end()).forEach(note);
+    describeReplays(await leased.end()).forEach(note);
   }
 }
+
+const EXPOSING = { ...relay(false), refusal: () => '--expose-network needs cdp. Remove the option.' };
+
+const LOST =
+  'The connection that exposes hosts of this machine was lost: requests of the browser to them fail.';
 
 function hasEntries(record: object): boolean {
   return Object.keys(record).length > 0;
