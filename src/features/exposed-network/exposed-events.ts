@@ -1,4 +1,3 @@
-import { StringDecoder } from 'node:string_decoder';
 import { onAbort } from '../../shared/abort.js';
 import { clock, delay, startTimer } from '../../shared/clock.js';
 import type { ExposedUrl } from './exposed-hosts.js';
@@ -46,8 +45,10 @@ export class EventStreams {
     return waiting;
   }
 
-  begin(frameId: string, url: ExposedUrl, response: Unread): EventStream {
+  /** @param before The one that has ended, if the EventSource connects again. */
+  begin(frameId: string, url: ExposedUrl, response: Unread, before?: EventStream): EventStream {
     const stream = new EventStream(`${frameId} ${url}`, response, () => this.#all.delete(stream));
+    if (before) stream.continue(before);
     this.#all.add(stream);
     response.rest.once(
       'close',
@@ -80,9 +81,9 @@ export class EventStream {
     this.#response = response;
     this.#onGone = onGone;
     const { rest } = response;
-    const decoder = new StringDecoder('utf8');
+    const decoder = new TextDecoder();
     rest.on('data', (chunk: Buffer) => {
-      this.#text += decoder.write(chunk);
+      this.#text += decoder.decode(chunk, { stream: true });
       if (this.#text.length > LONGEST_EVENT) this.close();
       if (!this.#isReady) return;
       if (this.#text.length > MOST_WAITING) rest.pause();
@@ -93,6 +94,12 @@ export class EventStream {
       this.#wake();
     };
     rest.once('end', end).once('error', end);
+  }
+
+  /** An EventSource keeps the id and the time that an earlier stream has named. */
+  continue(before: EventStream): void {
+    this.lastId = before.lastId;
+    this.#retry = before.#retry;
   }
 
   /** Closes the connection to the server. */
@@ -146,9 +153,11 @@ export class EventStream {
     }
     // Of a stream that has ended, its EventSource names the last event, after the time that its server asked for.
     this.#leave(LONGEST_ABSENCE + (this.hasEnded ? Number(this.#retry) : 0));
+    // The browser removes one at the beginning of each part.
+    const mark = events.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : '';
     const body = this.hasEnded
       ? `retry: ${this.#retry}\n\n${events}`
-      : `${events}retry: ${PAUSE}\nevent: ${PART_ENDS}\ndata:\n\n`;
+      : `${mark}${events}retry: ${PAUSE}\nevent: ${PART_ENDS}\ndata:\n\n`;
     const { headers } = this.#response;
     const isFirst = this.#isFirst;
     this.#isFirst = false;
@@ -159,6 +168,8 @@ export class EventStream {
     };
   }
 }
+
+const BYTE_ORDER_MARK = '\uFEFF';
 
 /** The lines of the fields that an EventSource keeps. */
 const KEPT = /^(id|retry)(?:: ?([^\r\n]*))?$/gm;

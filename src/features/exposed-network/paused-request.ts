@@ -5,7 +5,7 @@ import type { EventParams } from '../../connect/message.js';
 import { ShownError, type ExposedResponse, type Unread } from './body-reader.js';
 import { timeOf } from './browser-clients.js';
 import type { Context } from './context.js';
-import { LEFT } from './exposed-events.js';
+import { LEFT, type EventStream } from './exposed-events.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { Received } from './exposed-request.js';
 import { isOwnHeader, type ExposedStreams } from './exposed-streams.js';
@@ -136,7 +136,7 @@ export class PausedRequest {
       if (await isKeptBack(this.#paused, response.headers, this.#context)) throw failure('KEPT_BACK');
       signal.throwIfAborted();
       const { rest } = response;
-      if (rest) first = await this.#begin({ ...response, rest }, way, signal);
+      if (rest) first = await this.#begin({ ...response, rest }, { way, before }, signal);
       this.#stopWatching();
       signal.throwIfAborted();
       await this.#fulfil(first, response);
@@ -173,11 +173,15 @@ export class PausedRequest {
   }
 
   /** Of a body that was not read to its end, what the browser receives first. */
-  async #begin(unread: Unread, way: Way | undefined, signal: AbortSignal): Promise<ExposedResponse> {
+  async #begin(
+    unread: Unread,
+    { way, before }: { way: Way | undefined; before: EventStream | undefined },
+    signal: AbortSignal,
+  ): Promise<ExposedResponse> {
     const { frameId, networkId, request } = this.#paused;
     const { events, streams } = this.#context;
     if (way === 'range') return beginningOf(unread, signal);
-    if (way === 'events') return events.begin(frameId, this.#url, unread).next(signal);
+    if (way === 'events') return events.begin(frameId, this.#url, unread, before).next(signal);
     if (way === 'file') return this.#standIn(unread);
     const page = this.#target ? pageOf(this.#target).targetId : '';
     return streams.begin(unread, { page, networkId, isCors: request.headers['Origin'] !== undefined });

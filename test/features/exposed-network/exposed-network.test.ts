@@ -356,6 +356,30 @@ describe('a request of an exposed URL', () => {
     expect(shown).toContain(found);
   });
 
+  it('keeps the id and the time of a stream of events for those that follow, and only its first mark of byte order is none', async () => {
+    const { signal } = new AbortController();
+    const streams = new EventStreams(signal);
+    const url = new ExposedHosts('shop.test').read('http://shop.test/events', 'request')!;
+    const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
+    const begin = (text: string, before?: EventStream) => {
+      const rest = new PassThrough();
+      rest.write(text);
+      return { rest, stream: streams.begin('frame', url, { ...unread, rest }, before) };
+    };
+    const next = async (stream: EventStream) => String((await stream.next(signal)).body);
+    const { rest, stream } = begin('\uFEFFid: 7\nretry: 200\ndata: one\n\n');
+    expect(await next(stream)).toMatch(/^id: 7/);
+    rest.write('\uFEFFdata: no field\n\n');
+    expect(await next(stream)).toMatch(/^\uFEFF\uFEFFdata/);
+    const second = begin('data: two\n\n', stream);
+    await next(second.stream);
+    expect(second.stream.lastId).toBe('7');
+    second.rest.end();
+    expect(await next(second.stream)).toBe('retry: 200\n\n');
+    stream.close();
+    second.stream.close();
+  });
+
   it('lets the server of a stream of events wait while its page takes none', async () => {
     const events = new PassThrough();
     const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
