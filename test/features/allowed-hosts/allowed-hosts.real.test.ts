@@ -147,7 +147,7 @@ it('what a page logs is garbage, as without the option', async () => {
       await session.send('HeapProfiler.collectGarbage');
       return (await session.send('Runtime.getHeapUsage')).usedSize / 1_000_000;
     };
-    await expect.poll(megabytes, { timeout: 10_000 }).toBeLessThan(15);
+    await expect.poll(megabytes).toBeLessThan(15);
   };
   await puppeteer.withPooledBrowser(used.pool, log, {
     allowedHosts: allowedHosts(),

@@ -594,8 +594,7 @@ const ROWS: Record<string, Row[]> = {
           void (await fetch('/never-ends?3')).text();
           return [first, why, kept, other.bodyUsed];`);
         await page.goto(`${at}/text`);
-        for (const one of [1, 2, 3])
-          await expect.poll(() => app.log, { timeout: 5000 }).toContain(`aborted /never-ends?${one}`);
+        for (const one of [1, 2, 3]) await expect.poll(() => app.log).toContain(`aborted /never-ends?${one}`);
         return seen;
       },
     ],
@@ -607,7 +606,7 @@ const ROWS: Record<string, Row[]> = {
           const taken = async () => Number(await (await fetch('/flooded')).text());
           const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
           await pause(2000); const before = await taken(); await pause(1000); const later = await taken(); a.abort(); return [before, later];`)) as number[];
-        await expect.poll(() => app.log, { timeout: 5000 }).toContain('aborted /flood');
+        await expect.poll(() => app.log).toContain('aborted /flood');
         return [before! < 100, later === before];
       },
     ],
@@ -616,7 +615,7 @@ const ROWS: Record<string, Row[]> = {
       async ({ inPage, app }) => {
         const name = await inPage(`const a = new AbortController(); setTimeout(() => a.abort(), 1500);
           return fetch('/stuck', { method: 'POST', body: new Uint8Array(3_000_000), signal: a.signal }).catch((error) => error.name)`);
-        await expect.poll(() => app.log, { timeout: 5000 }).toContain('aborted /stuck');
+        await expect.poll(() => app.log).toContain('aborted /stuck');
         return name;
       },
     ],
