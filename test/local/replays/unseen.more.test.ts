@@ -38,11 +38,20 @@ async function live(session: BrowserSession): Promise<{ seen: string[][]; screen
   };
   // The user's own screenshots of a full page resize a page with a window: their number of events differs from time to time.
   const phase = async (act: () => Promise<unknown>) => {
-    await sleep(300);
+    await noticed(300);
     await page.evaluate('void (seen.length = 0)');
     await act();
-    await sleep(500);
-    seen.push(((await page.evaluate('seen')) as string[]).toSorted());
+    seen.push((await noticed(500)).toSorted());
+  };
+  /** What the page has noticed, as soon as nothing more follows for some milliseconds. */
+  const noticed = async (milliseconds: number): Promise<string[]> => {
+    const look = async () => (await page.evaluate('seen')) as string[];
+    for (let before = await look(); ;) {
+      await sleep(milliseconds);
+      const now = await look();
+      if (now.length === before.length) return now;
+      before = now;
+    }
   };
   await page.goto(site);
   await phase(() => page.click('button'));
