@@ -203,6 +203,10 @@ const ANSWERS: Record<string, Answer> = {
   },
   /** Reads nothing for some time. */
   '/stuck': (request) => void setTimeout(() => request.resume(), 2500),
+  '/event-of-headers': ({ headers }, response) => {
+    response.setHeader('content-type', 'text/event-stream');
+    response.end(`data: ${JSON.stringify(headers)}\n\n`);
+  },
   '/events': ({ headers }, response) => {
     response.writeHead(200, {
       'content-type': 'text/event-stream',

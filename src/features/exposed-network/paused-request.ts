@@ -115,15 +115,17 @@ export class PausedRequest {
   async #answer(signal: AbortSignal): Promise<void> {
     const { clients, targets, events, uploads, sender } = this.#context;
     const { frameId, request } = this.#paused;
-    const before = this.#isOfEventSource ? events.take(frameId, this.#url) : undefined;
+    const isOfEventSource = this.#isOfEventSource;
+    const before = isOfEventSource ? events.take(frameId, this.#url) : undefined;
     if (before?.hasEnded === false) return this.#fulfil(await before.next(signal));
-    const last: Record<string, string> =
-      before && before.lastId !== '' ? { 'Last-Event-ID': before.lastId } : {};
+    // The browser adds these below the interception.
+    const added: Record<string, string> = isOfEventSource ? { 'Cache-Control': 'no-cache' } : {};
+    if (before && before.lastId !== '') added['Last-Event-ID'] = before.lastId;
     const conditions = await clients.conditionsOf(targets, frameId);
     if (conditions?.offline) throw failure('OFFLINE');
     const started = clock.now();
     using upload = await uploads.read(this.#paused, targets);
-    const headers = { ...last, ...request.headers };
+    const headers = { ...added, ...request.headers };
     const sent = { url: this.#url, method: request.method, headers, body: upload.bytes };
     const received = await sender.send(sent, signal);
     const way = this.#wayOf(received);

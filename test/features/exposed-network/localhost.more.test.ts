@@ -698,6 +698,23 @@ const ROWS: Record<string, Row[]> = {
       'the browser answers from its HTTP cache below the interception: here, the server answers again',
     ],
     [
+      'Cache-Control of requests: a reload, fetch with no-cache and no-store',
+      async ({ page, at, inPage }) => {
+        const sent = `return (await (await fetch('/headers', { cache: 'no-store' })).json()).headers['cache-control']`;
+        await page.goto(`${at}/headers`);
+        await page.reload();
+        const { headers } = JSON.parse(await page.innerText('body')) as { headers: Record<string, string> };
+        return [headers['cache-control'], await inPage(sent), await inPage(sent.replace('store', 'cache'))];
+      },
+      'the browser adds it below the interception, with its HTTP cache: the server does not receive it',
+    ],
+    [
+      'Cache-Control of an EventSource',
+      ({ inPage }) =>
+        inPage(`return new Promise((resolve) => { const s = new EventSource('/event-of-headers');
+          s.onmessage = ({ data }) => { s.close(); resolve(JSON.parse(data)['cache-control']); } })`),
+    ],
+    [
       'Cache Storage',
       async ({ inPage }) =>
         inPage(
