@@ -1,3 +1,4 @@
+import { LONGEST_TIMER } from '../shared/clock.js';
 import type { OpenClient, Socket } from './socket.js';
 import type { Protocol } from './wire.js';
 
@@ -170,7 +171,7 @@ export async function openUrl(
   { timeout, onlyIfBlank = false }: HowToOpen,
 ): Promise<void> {
   if (onlyIfBlank && !isBlank(page!.url())) return;
-  await page!.goto(url, { timeout, waitUntil: 'domcontentloaded' });
+  await page!.goto(url, { timeout: Math.min(timeout, LONGEST_TIMER), waitUntil: 'domcontentloaded' });
 }
 
 /** A session of CDP with a page, as both libraries have it. */

@@ -1,6 +1,7 @@
 import type { SpareConnection } from '../net/spare-connection.js';
 import type { Grant } from '../services/browser-service.js';
 import { raceAbort } from '../shared/abort.js';
+import { LONGEST_TIMER } from '../shared/clock.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
@@ -203,7 +204,8 @@ export class OpenBrowser {
     const socket = this.#socket;
     if (protocol === 'cdp') return cleanBrowser(socket.takeOver(), how);
     if (this.#hasOnlyBidi) return cleanOverBidi(socket.takeOver(), { ...how, watch: this.#watch });
-    return cleanOverCdp(await this.#openCdp(AbortSignal.timeout(connectTimeout)), socket.ended, how);
+    const limit = AbortSignal.timeout(Math.min(connectTimeout, LONGEST_TIMER));
+    return cleanOverCdp(await this.#openCdp(limit), socket.ended, how);
   }
 
   /** A browser without CDP, such as Firefox, has one session at a time, which outlasts its connection. Never rejects. */

@@ -271,8 +271,8 @@ class Acquisition<Session extends object> {
   }
 }
 
-/** Whole seconds up to the deadline, and at least one. */
+/** Whole seconds up to the deadline, and at least one. Undefined: the service decides, also if there is no limit at all. */
 function secondsToWait(pollTimeout: number | false, timeLeft: number): number | undefined {
-  if (pollTimeout === false) return undefined;
+  if (pollTimeout === false || Math.min(pollTimeout, timeLeft) === Number.POSITIVE_INFINITY) return undefined;
   return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000)));
 }

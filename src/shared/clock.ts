@@ -24,8 +24,8 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => soon(resolve));
 }
 
-/** The longest time that `setTimeout` accepts, in ms. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+/** The longest time that `setTimeout` and what is built on it accept, in ms. Longer ones elapse immediately. */
+export const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** @internal `setTimeout` that never fires for a time beyond its range. Node's own fires immediately. */
 export function startTimer(milliseconds: number, onEnd: () => void): NodeJS.Timeout | undefined {

@@ -111,8 +111,11 @@ describe('a request', () => {
     expect(waits(limited)).toEqual([40, 1]);
   });
 
-  it('lets the service decide about the wait with pollTimeout: false', async () => {
-    const { requests } = await acquireWith([NONE, GRANT], { pollTimeout: false });
+  it.each([
+    ['pollTimeout: false', { pollTimeout: false }],
+    ['no limit', { pollTimeout: Number.POSITIVE_INFINITY, acquireTimeout: Number.POSITIVE_INFINITY }],
+  ] as const)('lets the service decide about the wait with %s', async (_how, options) => {
+    const { requests } = await acquireWith([NONE, GRANT], options);
     expect(requests).toHaveLength(2);
     for (const { body } of requests) expect(body).not.toHaveProperty('acquire_timeout_seconds');
   });

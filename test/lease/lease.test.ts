@@ -338,6 +338,13 @@ describe('the end of a lease', () => {
     expect(played.releases).toHaveLength(1);
   });
 
+  it('is cleaned over BiDi also without a limit of the connect', async () => {
+    await using played = await PlayedLease.start();
+    const options = { protocol: 'bidi', connectTimeout: Number.POSITIVE_INFINITY } as const;
+    const { run } = await played.run(undefined, options);
+    expect(run).toMatchObject({ released: 'reused', cleanupErrors: [] });
+  });
+
   it("leaves no listener on the caller's signal or on the process", async () => {
     await using played = await PlayedLease.start();
     const before = process.listenerCount('exit');

@@ -58,7 +58,7 @@ async function open(name: string) {
 describe('at a service that opens no URL, the callback begins at startUrl', () => {
   it.each(['steel', 'browserbase', 'selenium grid'])('with both libraries, at %s', async (name) => {
     await using used = await open(name);
-    const options = { startUrl: `${site.url}/start` };
+    const options = { startUrl: `${site.url}/start`, connectTimeout: Number.POSITIVE_INFINITY };
     for (const withPooledBrowser of LIBRARIES) {
       const run = await withPooledBrowser(used.pool, titleOf, options);
       expect(run).toMatchObject({ value: '/start', cleanupErrors: [] });
