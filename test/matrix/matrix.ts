@@ -24,7 +24,7 @@ import { run } from './run.js';
 const RESULTS = 'test/matrix/results.jsonl';
 const PAGE = 'examples/compatibility.md';
 /** Milliseconds that the pool of the fixtures takes to lease a browser: longer than their tests may take. */
-const ACQUIRE_DELAY = 6000;
+const ACQUIRE_DELAY = 11_000;
 
 const LEVELS = ['oldest', 'before', 'newest'] as const;
 type Level = (typeof LEVELS)[number];

@@ -552,7 +552,7 @@ describe('a request of an exposed URL', () => {
         response.write(Buffer.alloc(40 * 1024 * 1024));
         response.end();
       },
-      { ...LIMITS, silence: 60_000, continued: 60_000 },
+      { ...LIMITS, silence: 60_000, total: 60_000, continued: 60_000 },
     );
     const begin = () => send({ canContinue: () => true }, { isKept: true });
     const begun = await Promise.all(Array.from({ length: 12 }, begin));
