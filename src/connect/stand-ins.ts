@@ -74,12 +74,13 @@ export async function writeContent(
       }
     },
   });
+  const file = createWriteStream(part, { flags: 'wx', mode: 0o600 });
   try {
-    await namingFile(path, () =>
-      pipeline(content, count, createWriteStream(part, { flags: 'wx', mode: 0o600 }), { signal }),
-    );
+    await namingFile(path, () => pipeline(content, count, file, { signal }));
     await rename(part, path);
   } catch (error) {
+    // A content that breaks off at once ends before its file exists.
+    if (!file.closed) await new Promise<void>((resolve) => file.once('close', () => resolve()));
     await rm(part, { force: true });
     signal.throwIfAborted();
     throw error;
