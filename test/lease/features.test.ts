@@ -115,21 +115,22 @@ it('the parts of a feature are in the summary, and the time of its stage in the 
 it('after a timeout, the connection stays open until the work has ended, and no longer', async () => {
   await using played = await PlayedLease.start();
   const seen: string[] = [];
+  const socket = () => played.requests[0]!.socket;
   let isCut = false;
-  const note = async (step: string) => {
-    await sleep(10);
-    seen.push(`${step}: ${isCut ? 'cut' : 'open'}`);
-  };
   const mine: LeaseFeature = {
     name: 'mine',
     begin: async () => async () => {
-      await note('end of the work');
+      await sleep(10);
+      seen.push(`end of the work: ${isCut ? 'cut' : 'open'}`);
       return {};
     },
-    stop: () => note('stop'),
+    stop: async () => {
+      await socket().ended;
+      seen.push('stop: cut');
+    },
   };
   const lease = await openLease(planOf(played, { mine }, { timeout: 20 }));
-  void played.requests[0]!.socket.ended.then(() => (isCut = true));
+  void socket().ended.then(() => (isCut = true));
   await lease.beginRun();
   const error: unknown = await lease.runCallback(never).catch((thrown: unknown) => thrown);
   await lease.end({ status: 'failed', error });
