@@ -56,7 +56,7 @@ removeUnreachableDeclarations();
 function removeUnreachableDeclarations() {
   const needed = new Set(entries.map((name) => `dist/${name.replace('.ts', '.d.ts')}`));
   for (const path of needed) {
-    const imports = readFileSync(path, 'utf8').matchAll(/(?:from|import\()\s*'(\.[^']+)\.js'/g);
+    const imports = readFileSync(path, 'utf8').matchAll(/(?:from|import\()\s*['"](\.[^'"]+)\.js['"]/g);
     for (const [, to] of imports) needed.add(`${join(dirname(path), to)}.d.ts`.replaceAll('\\', '/'));
   }
   const declared = readdirSync('dist', { recursive: true }).filter((path) => path.endsWith('.d.ts'));

@@ -57,8 +57,12 @@ const CLOSE_TIMEOUT = 1000;
 /** A connection to a browser: the whole socket, or one session within it. */
 export interface AnySocket extends Pick<
   Socket,
-  'send' | 'onMessage' | 'onSent' | 'unsent' | 'pause' | 'resume' | 'ended' | 'detached' | 'close' | 'cut'
+  'send' | 'onSent' | 'pause' | 'resume' | 'ended' | 'detached' | 'close' | 'cut'
 > {
+  /** Receives each message. Set it before you send the first message. */
+  onMessage: Socket['onMessage'];
+  /** Number of bytes that wait for a slow network or browser. */
+  readonly unsent: number;
   /** @internal */
   sendRead: Socket['sendRead'];
   /** @internal */

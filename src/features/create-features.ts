@@ -1,7 +1,7 @@
-import type { LeaseFeature, Together } from '../lease/feature.js';
+import type { LeaseFeature } from '../lease/feature.js';
 import type { ConnectedLease } from '../lease/lease.js';
 import { lazy } from '../shared/lazy.js';
-import type { Declaration } from './declaration.js';
+import type { Together } from '../shared/together.js';
 import * as features from './features.js';
 
 type Classes = {
@@ -24,10 +24,15 @@ export type PooledLease<Handles, Session extends object = object> = ConnectedLea
   LeaseFeatures
 >;
 
+/** Imports the class of a feature. */
+type LoadFeature = () => Promise<new (settings: never, isForTasks: boolean) => LeaseFeature>;
+
 /** Imports the classes of the features, at the first lease. */
 const loadFeatures = lazy(() =>
   Promise.all(
-    Object.entries<Declaration>(features).map(async ([name, { load }]) => [name, await load()] as const),
+    Object.entries<{ load: LoadFeature }>(features).map(
+      async ([name, { load }]) => [name, await load()] as const,
+    ),
   ),
 );
 

@@ -1,5 +1,4 @@
 import type { CheckingConnector } from '../connect/connector.js';
-import type { LeaseFeature } from '../lease/feature.js';
 import type { Checks } from '../shared/options.js';
 
 /** What a feature adds to public types: interfaces with descriptions, which editors show. */
@@ -30,7 +29,7 @@ export type Caller = Exclude<keyof AddedTypes, 'result' | 'times' | 'steps'>;
 /** All that is known of a feature before a lease loads it. */
 export interface Declaration {
   /** The checks of its options, by the callers that take them. */
-  readonly checks?: { readonly [Name in Caller]?: Checks };
+  readonly checks: { readonly [Name in Caller]?: Checks };
   /** Refuses options that exclude each other, and what the library can't do. Returns the options that differ. */
   readonly verify?: (settings: never, connector: CheckingConnector | undefined) => object | void;
   /** The environment variable of an option. `required`: why a call fails that does not take the option. */
@@ -39,8 +38,6 @@ export interface Declaration {
     readonly name: string;
     readonly required?: string;
   };
-  /** Imports its class. Each lease has an object of it. `isForTasks`: the lease is for tasks, which open their own pages. */
-  readonly load: () => Promise<new (settings: never, isForTasks: boolean) => LeaseFeature>;
 }
 
 declare const TYPES: unique symbol;
@@ -49,12 +46,9 @@ export interface Adds<Types> {
   readonly [TYPES]?: Types;
 }
 
-type ChecksOf<Types> = keyof Types & Caller extends never
-  ? object
-  : { readonly checks: { readonly [Name in keyof Types & Caller]: Checks } };
-
 /** Declares a feature: `declareFeature<{ run: ArtifactsOptions }>()({ … })`. The compiler refuses one without checks of its options. */
 export function declareFeature<Types extends AddedTypes = object>() {
-  return <Declared extends Declaration & ChecksOf<Types>>(declared: Declared) =>
-    declared as Declared & Adds<Types>;
+  return <Declared extends Declaration & { checks: Record<keyof Types & Caller, Checks> }>(
+    declared: Declared,
+  ) => declared as Declared & Adds<Types>;
 }

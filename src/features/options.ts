@@ -1,7 +1,7 @@
 import type { CheckingConnector } from '../connect/connector.js';
-import type { Together } from '../lease/feature.js';
 import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
+import type { Together } from '../shared/together.js';
 import { readOption, type Checked, type Checks } from '../shared/options.js';
 import type { AddedTypes, Adds, Caller, Declaration } from './declaration.js';
 import * as features from './features.js';
@@ -10,7 +10,7 @@ type Features = typeof features;
 /** What all features add to one of the public types. */
 type Added<Part extends keyof AddedTypes> = object &
   Together<{
-    [Name in keyof Features]: Features[Name] extends Adds<infer Types>
+    [Name in keyof Features]: Features[Name]['declared'] extends Adds<infer Types>
       ? Types extends Record<Part, infer Type>
         ? Type
         : unknown
@@ -19,7 +19,9 @@ type Added<Part extends keyof AddedTypes> = object &
 /** The checks of the options that a caller takes. */
 type ChecksFor<One extends Caller> = object &
   Together<{
-    [Name in keyof Features]: Features[Name] extends { checks: Record<One, infer Own> } ? Own : unknown;
+    [Name in keyof Features]: Features[Name]['declared'] extends { checks: Record<One, infer Own> }
+      ? Own
+      : unknown;
   }>;
 
 /** The options of all callers that acquire. */
@@ -41,10 +43,10 @@ export interface FeatureTimes extends Added<'times'> {}
 /** The events. */
 export interface FeatureSteps extends Added<'steps'> {}
 
-const all: readonly Declaration[] = Object.values(features);
+const all: readonly Declaration[] = Object.values(features).map(({ declared }) => declared);
 
 function checksFor<One extends Caller>(caller: One): ChecksFor<One> {
-  return Object.assign({}, ...all.map(({ checks }) => checks?.[caller])) as ChecksFor<One>;
+  return Object.assign({}, ...all.map(({ checks }) => checks[caller])) as ChecksFor<One>;
 }
 
 /** Their checks. */
@@ -64,7 +66,7 @@ export type FeatureSettings = Checked<
 
 /** The options that the features refuse together. */
 type Verified = Together<{
-  [Name in keyof Features]: Features[Name] extends {
+  [Name in keyof Features]: Features[Name]['declared'] extends {
     verify: (settings: infer Settings, ...rest: never[]) => unknown;
   }
     ? Settings

@@ -2,6 +2,7 @@ import type { OpenConnection } from '../connect/open-browser.js';
 import type { ConnectAddition } from '../connect/extension.js';
 import type { LeaseRequest } from '../services/browser-service.js';
 import type { CallContext, LeaseContext } from './context.js';
+import type { Together } from '../shared/together.js';
 import type { AnyStep } from './events.js';
 
 /**
@@ -121,12 +122,6 @@ export interface LeaseEnding<Step extends AnyStep = AnyStep> {
   readonly leaves: boolean;
 }
 
-/** All parts together: the intersection of the types of an object's properties. */
-export type Together<Parts> = {
-  [Name in keyof Parts]: (part: Parts[Name]) => void;
-}[keyof Parts] extends (all: infer All) => void
-  ? All
-  : never;
 type EndedBy<End> = End extends EndWork ? Awaited<ReturnType<End>> : never;
 
 /** What the features add to the result of a lease. */

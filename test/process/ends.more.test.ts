@@ -141,6 +141,9 @@ describe('a guard', () => {
       const [guard] = helpers();
       kill(guard!);
       await expect.poll(() => helpers().filter(({ pid }) => pid !== guard!.pid).length).toBe(1);
+      // A guard can run before the program has sent it what it must release.
+      end(program, `death ${deaths}\n`);
+      await program.prints(new RegExp(`death ${deaths}`));
     }
     program.child.kill('SIGKILL');
     await program.ended;

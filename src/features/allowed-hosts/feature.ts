@@ -15,9 +15,11 @@ interface Types {
   steps: AllowedHostsSteps;
 }
 
-export const allowedHosts = declareFeature<Types>()({
+export const declared = declareFeature<Types>()({
   checks: { lease: allowedHostsChecks, proxy: allowedHostsChecks },
   verify: verifyAllowedHosts,
   variable: { option: 'allowedHosts', name: 'BROWSER_POOL_ALLOWED_HOSTS', required: NO_LIMIT },
-  load: async () => (await import('./allowed-hosts.js')).AllowedHosts,
 });
+
+/** @internal */
+export const load = async () => (await import('./allowed-hosts.js')).AllowedHosts;

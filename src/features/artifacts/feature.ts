@@ -13,8 +13,10 @@ interface Types {
   steps: ArtifactsSteps;
 }
 
-export const artifacts = declareFeature<Types>()({
+export const declared = declareFeature<Types>()({
   checks: { run: artifactsChecks },
   verify: verifyArtifacts,
-  load: async () => (await import('./artifacts.js')).Artifacts,
 });
+
+/** @internal */
+export const load = async () => (await import('./artifacts.js')).Artifacts;

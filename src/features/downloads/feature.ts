@@ -12,7 +12,9 @@ interface Types {
   steps: DownloadsSteps;
 }
 
-export const downloads = declareFeature<Types>()({
+export const declared = declareFeature<Types>()({
   checks: { connect: downloadsChecks },
-  load: async () => (await import('./downloads.js')).Downloads,
 });
+
+/** @internal */
+export const load = async () => (await import('./downloads.js')).Downloads;

@@ -7,8 +7,10 @@ interface Types {
   steps: ExposeNetworkSteps;
 }
 
-export const exposeNetwork = declareFeature<Types>()({
+export const declared = declareFeature<Types>()({
   checks: { connect: exposeNetworkChecks, proxy: exposeNetworkChecks },
   variable: { option: 'exposeNetwork', name: 'BROWSER_POOL_EXPOSE_NETWORK' },
-  load: async () => (await import('./expose-network.js')).ExposeNetwork,
 });
+
+/** @internal */
+export const load = async () => (await import('./expose-network.js')).ExposeNetwork;

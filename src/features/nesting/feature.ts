@@ -1,3 +1,6 @@
 import { declareFeature } from '../declaration.js';
 
-export const nesting = declareFeature()({ load: async () => (await import('./nesting.js')).Nesting });
+export const declared = declareFeature()({ checks: {} });
+
+/** @internal */
+export const load = async () => (await import('./nesting.js')).Nesting;

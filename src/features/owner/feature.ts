@@ -1,7 +1,9 @@
 import { ownerChecks, type OwnerOptions } from '../../pool/pool-options.js';
 import { declareFeature } from '../declaration.js';
 
-export const owner = declareFeature<{ acquire: OwnerOptions }>()({
+export const declared = declareFeature<{ acquire: OwnerOptions }>()({
   checks: { acquire: ownerChecks },
-  load: async () => (await import('./owner.js')).Owner,
 });
+
+/** @internal */
+export const load = async () => (await import('./owner.js')).Owner;

@@ -1,6 +1,7 @@
 import { declareFeature } from '../declaration.js';
 import type { PendingCallsSteps } from './options.js';
 
-export const pendingCalls = declareFeature<{ steps: PendingCallsSteps }>()({
-  load: async () => (await import('./pending-calls.js')).PendingCalls,
-});
+export const declared = declareFeature<{ steps: PendingCallsSteps }>()({ checks: {} });
+
+/** @internal */
+export const load = async () => (await import('./pending-calls.js')).PendingCalls;

@@ -15,8 +15,10 @@ interface Types {
   steps: ReplaysSteps;
 }
 
-export const replays = declareFeature<Types>()({
+export const declared = declareFeature<Types>()({
   checks: { release: replaysChecks },
   verify: verifyReplays,
-  load: async () => (await import('./replays.js')).Replays,
 });
+
+/** @internal */
+export const load = async () => (await import('./replays.js')).Replays;

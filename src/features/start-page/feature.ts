@@ -6,7 +6,9 @@ interface Types {
   steps: StartPageSteps;
 }
 
-export const startPage = declareFeature<Types>()({
+export const declared = declareFeature<Types>()({
   checks: { acquire: startPageChecks },
-  load: async () => (await import('./start-page.js')).StartPage,
 });
+
+/** @internal */
+export const load = async () => (await import('./start-page.js')).StartPage;

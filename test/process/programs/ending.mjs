@@ -70,4 +70,5 @@ if (way.endsWith('throw'))
   setTimeout(() => {
     throw new Error('uncaught');
   });
+if (way === 'guarded') process.stdin.on('data', say);
 await forever;
