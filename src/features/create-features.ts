@@ -28,7 +28,7 @@ export type PooledLease<Handles, Session extends object = object> = ConnectedLea
 type LoadFeature = () => Promise<new (settings: never, isForTasks: boolean) => LeaseFeature>;
 
 /** Imports the classes of the features, at the first lease. */
-const loadFeatures = lazy(() =>
+export const loadFeatures = lazy(() =>
   Promise.all(
     Object.entries<{ load: LoadFeature }>(features).map(
       async ([name, { load }]) => [name, await load()] as const,

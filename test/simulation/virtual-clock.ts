@@ -5,6 +5,7 @@ import { clock } from '../../src/shared/clock.js';
 import type { Random } from '../support/random.js';
 import { loadConnect } from '../../src/connect/load-connect.js';
 import { loadLease } from '../../src/calls/lease-browser.js';
+import { loadFeatures } from '../../src/features/create-features.js';
 import { loadJob } from '../../src/jobs/map-pooled-browsers.js';
 
 interface Entry {
@@ -17,7 +18,7 @@ interface Entry {
 }
 
 // The library imports these at their first use, which would take time that this clock does not see.
-await Promise.all([loadLease(), loadConnect(), loadJob()]);
+await Promise.all([loadLease(), loadFeatures(), loadConnect(), loadJob()]);
 
 /** Node's own functions, which `uninstall` restores. */
 const real = {
