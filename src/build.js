@@ -71,8 +71,8 @@ async function bundleForNode(dir, input) {
     format: 'es',
     chunkFileNames: '[name]-[hash].js',
     manualChunks: oneFile,
-    // Without what these modules import, which others load without them. Rollup 5 needs no option for this.
-    // oxlint-disable-next-line typescript/no-deprecated
+    // Without what these modules import, which others load without them.
+    // oxlint-disable-next-line typescript/no-deprecated -- Rollup 5 does this without the option, Rollup 4 does not
     onlyExplicitManualChunks: true,
   });
   await bundle.close();

@@ -32,11 +32,11 @@ export interface Declaration {
   readonly checks: { readonly [Name in Caller]?: Checks };
   /** Refuses options that exclude each other, and what the library can't do. Returns the options that differ. */
   readonly verify?: (settings: never, connector: CheckingConnector | undefined) => object | void;
-  /** The environment variable of an option. `required`: why a call fails that does not take the option. */
+  /** The environment variable of an option. `refusal`: why a call fails that does not take the option. */
   readonly variable?: {
     readonly option: string;
     readonly name: string;
-    readonly required?: string;
+    readonly refusal?: string;
   };
 }
 

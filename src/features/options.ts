@@ -86,7 +86,7 @@ export function optionsOfEnvironment<C extends Checks>(checks: C): Partial<Check
     if (!variable || name === undefined) continue;
     const check = checks[variable.option];
     if (check) options[variable.option] = readOption(check, name, value);
-    else if (variable.required !== undefined) throw new InvalidOptionError(name, variable.required);
+    else if (variable.refusal !== undefined) throw new InvalidOptionError(name, variable.refusal);
   }
   return options as Partial<Checked<C>>;
 }

@@ -18,7 +18,7 @@ interface Types {
 export const declared = declareFeature<Types>()({
   checks: { lease: allowedHostsChecks, proxy: allowedHostsChecks },
   verify: verifyAllowedHosts,
-  variable: { option: 'allowedHosts', name: 'BROWSER_POOL_ALLOWED_HOSTS', required: NO_LIMIT },
+  variable: { option: 'allowedHosts', name: 'BROWSER_POOL_ALLOWED_HOSTS', refusal: NO_LIMIT },
 });
 
 /** @internal */
