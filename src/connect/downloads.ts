@@ -110,11 +110,7 @@ export class DownloadWatch {
     this.#standIns.arriveFrom = (context) => this.#named.get(context) ?? this.#named.get(undefined) ?? false;
     this.#uploads = new Uploads(this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
     this.#addRules();
-    void plan.socket.detached.then(() => {
-      this.#files.close();
-      for (const download of this.#downloads.values())
-        this.#fail(download, new Error('the connection to the browser was closed'));
-    });
+    void plan.socket.detached.then(() => this.end());
   }
 
   /** Whether somebody receives the files, with the option `downloads`. */
@@ -175,6 +171,13 @@ export class DownloadWatch {
     for (const emptied of this.#emptied) await emptied;
     await this.#uploads.leaveNothing();
     await this.#files.closePage();
+  }
+
+  /** Ends its own client, and what is still running fails. Call it before others use the browser: their downloads are not the lease's. */
+  end(): void {
+    this.#files.close();
+    for (const download of this.#downloads.values())
+      this.#fail(download, new Error('the connection to the browser was closed'));
   }
 
   /** Of the messages of further clients: what they download arrives where they say. */

@@ -204,6 +204,8 @@ export class OpenBrowser {
     const socket = this.#socket;
     if (protocol === 'cdp') return cleanBrowser(socket.takeOver(), how);
     if (this.#hasOnlyBidi) return cleanOverBidi(socket.takeOver(), { ...how, watch: this.#watch });
+    // Here the library keeps its socket, and the cleaning may download.
+    this.#downloads?.end();
     const limit = AbortSignal.timeout(Math.min(connectTimeout, LONGEST_TIMER));
     return cleanOverCdp(await this.#openCdp(limit), socket.ended, how);
   }
