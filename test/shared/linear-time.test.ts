@@ -105,16 +105,20 @@ const PATHS: Readonly<Record<string, (text: string) => unknown>> = {
   'the key of a JSON object': (text) => parseJson(JSON.stringify({ [text]: { __proto__: 1, text } })),
 };
 
-it.each(Object.keys(PATHS))('takes no more than a multiple of the time for a multiple of the text: %s', { timeout: 60_000 }, (path) => {
-  for (const [what, textOf] of Object.entries(TEXTS)) {
-    const [short, long] = [textOf(SIZE), textOf(LONGER * SIZE)];
-    expectLinear(
-      what,
-      () => PATHS[path]!(short),
-      () => PATHS[path]!(long),
-    );
-  }
-});
+it.each(Object.keys(PATHS))(
+  'takes no more than a multiple of the time for a multiple of the text: %s',
+  { timeout: 60_000 },
+  (path) => {
+    for (const [what, textOf] of Object.entries(TEXTS)) {
+      const [short, long] = [textOf(SIZE), textOf(LONGER * SIZE)];
+      expectLinear(
+        what,
+        () => PATHS[path]!(short),
+        () => PATHS[path]!(long),
+      );
+    }
+  },
+);
 
 it('takes no more than a multiple of the time for a multiple of the lines of a checkpoint, also if all have one index', () => {
   const add = (lines: number) => {
