@@ -1,4 +1,4 @@
-import type { DownloadListener } from './downloads.js';
+import type { DownloadListener } from './download.js';
 import type { MessageFilter, MessageRules } from './message-filter.js';
 import type { PageStarts } from './page-starts.js';
 import type { OpenCdp } from './socket.js';

@@ -250,7 +250,14 @@ describe('downloads', () => {
     };
     const filter = new MessageFilter(socket);
     socket.tap = filter;
-    watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere: false, listener });
+    watch = new DownloadWatch({
+      socket,
+      filter,
+      openCdp,
+      isElsewhere: false,
+      listener,
+      standIns: new StandIns(),
+    });
     // The browser's machine has nothing there.
     await download(canary);
     expect({ arrived, failed }).toEqual({
@@ -398,7 +405,14 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
       failed: () => {},
       arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
     };
-    const watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere: false, listener });
+    const watch = new DownloadWatch({
+      socket,
+      filter,
+      openCdp,
+      isElsewhere: false,
+      listener,
+      standIns: new StandIns(),
+    });
     const exposed = new ExposedNetwork({
       hosts: new ExposedHosts('localhost:1'),
       clients: new BrowserClients(),

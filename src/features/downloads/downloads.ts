@@ -1,6 +1,6 @@
 import { placeFile, prepareFolder } from '../files.js';
 import type { OpenConnection } from '../../connect/open-browser.js';
-import type { BrowserDownload, DownloadListener, DownloadPage } from '../../connect/downloads.js';
+import type { BrowserDownload, DownloadListener, DownloadPage } from '../../connect/download.js';
 import type { ConnectAddition } from '../../connect/extension.js';
 import { inTime } from '../../connect/in-time.js';
 import type { LeaseContext } from '../../lease/context.js';
