@@ -13,6 +13,7 @@ import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { loadWs } from '../shared/lazy.js';
 import { endTasks } from '../shared/process-state.js';
 import { USER_AGENT } from '../shared/version.js';
+import { Heartbeat } from './heartbeat.js';
 import { KeepAlive, type KeepAlivePlan } from './keep-alive.js';
 import { MisfitError, parseMessage, readMessage } from './message.js';
 import { OpenCommands } from './open-commands.js';
@@ -47,10 +48,6 @@ interface SocketOptions {
   readonly keepAlive?: KeepAlivePlan | undefined;
 }
 
-/** Milliseconds between two pings: a silent connection is detected after five to six pings, within 15 s. */
-const PING_INTERVAL = 2500;
-/** A socket on which nothing moved for this many pings in a row is dead. */
-const MOST_MISSED_PINGS = 5;
 /** Milliseconds that the closing handshake may take. */
 const CLOSE_TIMEOUT = 1000;
 
@@ -69,14 +66,6 @@ export interface AnySocket extends Pick<
   deliver: Socket['deliver'];
 }
 
-/** How much of one large message is still to be sent. Node's own timeout of sockets reads it, too. `_parent`: below TLS. */
-interface WriteQueue {
-  readonly _handle?: {
-    readonly writeQueueSize?: number;
-    readonly _parent?: { readonly writeQueueSize?: number };
-  } | null;
-}
-
 /**
  * The WebSocket to a leased browser. It follows no redirect, detects a dead connection within 15 s, and does not show the
  * JWT in errors, in contrast to the libraries' own WebSockets (see src/connect/README.md).
@@ -92,15 +81,9 @@ export class Socket {
   tap: SocketTap | undefined;
   /** The library can no longer use the socket, though it is open. */
   isTakenOver = false;
-  /** Time of the fastest answer to a ping, in ms. Undefined until there is one. */
-  roundTrip: number | undefined;
 
   readonly #websocket: WebSocket;
   #end: SocketEnd | undefined;
-  /** The connection below: its counters show that a large message is on its way. */
-  #connection: NetSocket | undefined;
-  #moved = '';
-  #missedPings = 0;
   readonly #commands = new OpenCommands();
   readonly #onSent = new Set<() => void>();
   #keepAlive: KeepAlive | undefined;
@@ -163,28 +146,19 @@ export class Socket {
 
   private constructor(websocket: WebSocket) {
     this.#websocket = websocket;
-    let heartbeat: NodeJS.Timeout | undefined;
-    websocket.once('open', () => {
-      heartbeat = clock.setInterval(() => this.#beat(), PING_INTERVAL).unref();
-    });
-    websocket.once('upgrade', ({ socket }) => (this.#connection = socket));
+    const heartbeat = new Heartbeat(websocket, () => this.cut('dropped'));
     // One message per task, because libraries resolve promises on which the next message depends.
     websocket.on('message', (data, isBinary) =>
       clock.setImmediate(() => void this.#receive(data as Buffer, isBinary)),
     );
     // A server that violates the protocol may not answer the closing handshake.
     websocket.on('error', () => this.cut('dropped'));
-    websocket.on('pong', (sent) => {
-      // A pong that answers no ping of ours contains no time.
-      const time = clock.now() - Number.parseFloat(String(sent));
-      if (time < (this.roundTrip ?? Number.POSITIVE_INFINITY)) this.roundTrip = time;
-    });
     this.detached = new Promise((resolve) => {
       this.#detach = resolve;
     });
     this.ended = new Promise((resolve) => {
       websocket.once('close', (code, reason) => {
-        clock.clearInterval(heartbeat);
+        heartbeat.stop();
         this.#keepAlive?.stop();
         this.#end ??= endOf(code, String(reason));
         const tell = async () => {
@@ -292,11 +266,6 @@ export class Socket {
     await this.#parts;
   }
 
-  /** Measures the round trip. The answer repeats the time of the ping. */
-  ping(): void {
-    this.#websocket.ping(String(clock.now()));
-  }
-
   /** Closes with the closing handshake, or after one second without it. Only the first reason counts. */
   close(reason: SocketEnd): void {
     if (this.#end || this.isTakenOver) return;
@@ -336,25 +305,6 @@ export class Socket {
       if (!(error instanceof MisfitError) && !parseMessage(data).misfit) throw error;
       this.cut('dropped');
     }
-  }
-
-  /**
-   * Counts pings without an effect instead of time, so that a busy or suspended process does not count its own pause as
-   * silence. Bytes that move are life: over a slow link, a pong waits behind a large message.
-   */
-  #beat(): void {
-    // A pong waits unread behind the messages that the receiver is too slow for.
-    if (this.#websocket.isPaused) this.#missedPings = 0;
-    const connection: (NetSocket & WriteQueue) | undefined = this.#connection;
-    const { bytesRead = 0, bytesWritten = 0, writableLength = 0 } = connection ?? {};
-    // The ping itself is written. It counts only while more than it waits to be written.
-    const written = writableLength > 0 ? bytesWritten - writableLength : 0;
-    const handle = connection?._handle;
-    const moved = [bytesRead, written, (handle?._parent ?? handle)?.writeQueueSize].join();
-    this.#missedPings = moved !== this.#moved ? 0 : this.#missedPings + 1;
-    this.#moved = moved;
-    if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
-    else this.ping();
   }
 }
 

@@ -238,21 +238,6 @@ describe('a message that is not JSON', () => {
   });
 });
 
-it('measures the round trip with a ping', async () => {
-  const { socket, client } = await browser.connect();
-  const received = new Promise<void>((resolve) => {
-    socket.onMessage = () => resolve();
-  });
-  client.pong('');
-  client.send('{"method":"A.a"}');
-  await received;
-  expect(socket.roundTrip).toBeUndefined();
-  socket.ping();
-  await expect.poll(() => socket.roundTrip).toBeGreaterThan(0);
-  socket.close('closed-by-us');
-  await socket.ended;
-});
-
 describe('a heartbeat', () => {
   // Each client registers the secret parameters of its service.
   hideParameters(['jwt']);

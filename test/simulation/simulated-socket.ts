@@ -8,7 +8,6 @@ import type { World } from './world.js';
 export class SimulatedSocket {
   readonly ended: Promise<SocketEnd>;
   readonly detached: Promise<void>;
-  roundTrip: number | undefined;
   readonly pendingCalls: readonly string[] = [];
   readonly grant: Grant;
   readonly #world: World;
@@ -58,7 +57,6 @@ export class SimulatedSocket {
     };
   }
 
-  ping(): void {}
 
   close(reason: SocketEnd): void {
     if (this.#end || this.#isTakenOver) return;
