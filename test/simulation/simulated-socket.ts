@@ -57,7 +57,6 @@ export class SimulatedSocket {
     };
   }
 
-
   close(reason: SocketEnd): void {
     if (this.#end || this.#isTakenOver) return;
     this.#end = reason;
