@@ -43,10 +43,7 @@ export async function cookiesFor(
   context: Context,
 ): Promise<string> {
   const server = new URL(url.replace(/^ws/, 'http'));
-  const { browserContextId } = target;
-  const { cookies } = await context.cdp
-    .send('Storage.getCookies', { ...(browserContextId !== undefined && { browserContextId }) })
-    .catch(() => ({ cookies: [] }));
+  const cookies = await cookiesOf(target.browserContextId, context.cdp).catch(() => []);
   const isSameSite = place !== undefined && (await isOfSite(server, target, place, context));
   const sent = cookies.filter(
     (cookie) =>
@@ -57,6 +54,13 @@ export async function cookiesFor(
   // As browsers order them.
   sent.sort((one, other) => other.path.length - one.path.length);
   return sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ');
+}
+
+async function cookiesOf(contextId: string | undefined, cdp: CdpClient): Promise<readonly Cookie[]> {
+  const { browserContextIds } = await cdp.send('Target.getBrowserContexts');
+  // A browser names its own context for a page of it, and before Chromium 156 it knows no context by that name.
+  const isCreated = browserContextIds.some((id) => id === contextId);
+  return (await cdp.send('Storage.getCookies', isCreated ? { browserContextId: contextId } : {})).cookies;
 }
 
 /** Whether a document or a worker, and all that contain it, are of the site of a server. */

@@ -768,7 +768,7 @@ it('hears a service worker once, which has a session below each of its pages, to
 });
 
 describe('the WebSockets of a page that calls the function of the lease itself', () => {
-  async function serve() {
+  async function serve(browserContextId = 'own') {
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
     await once(server, 'listening');
     const left = new AbortController();
@@ -779,10 +779,18 @@ describe('the WebSockets of a page that calls the function of the lease itself',
     });
     const { port } = server.address() as AddressInfo;
     const told: { id: string; open?: object; close?: { code: number } }[] = [];
-    const target = { targetId: 'page', sessionId: 'session', type: 'page', places: new Map() };
-    const send = async (_method: string, call: { arguments?: { value: (typeof told)[number] }[] }) => {
-      told.push(...(call.arguments ?? []).map(({ value }) => value));
-      return { cookies: [] };
+    const ids = { targetId: 'page', sessionId: 'session', browserContextId };
+    const target = { ...ids, type: 'page', places: new Map() };
+    const send = async (
+      method: string,
+      params: { arguments?: { value: (typeof told)[number] }[]; browserContextId?: string } = {},
+    ) => {
+      told.push(...(params.arguments ?? []).map(({ value }) => value));
+      if (method === 'Target.getBrowserContexts') return { browserContextIds: ['created'] };
+      const { browserContextId: id = 'own' } = params;
+      if (params.browserContextId === 'own') throw new Error('Failed to find browser context');
+      const cookie = { name: id, value: '1', domain: '127.0.0.1', path: '/', sameSite: 'None' };
+      return { cookies: [cookie] };
     };
     // Only what a browser answers.
     const sockets = new ExposedWebSockets({
@@ -819,6 +827,17 @@ describe('the WebSockets of a page that calls the function of the lease itself',
     await expect.poll(() => told).toMatchObject([{ id: 'closed', close: { code: 1006 } }, { id: 'open' }]);
     expect(server.clients.size).toBe(1);
   });
+
+  it.each(['own', 'created'])(
+    'have the cookies of the %s context, also in a browser that does not know its own by its id',
+    async (context) => {
+      const { server, call, url } = await serve(context);
+      const requested = once(server, 'connection');
+      call('one', { url });
+      const [, request] = await requested;
+      expect(request.headers.cookie).toBe(`${context}=1`);
+    },
+  );
 
   it('end if their server does not take what the page sends', async () => {
     const { server, call, told, url } = await serve();
