@@ -66,7 +66,11 @@ export class DownloadWatch {
     this.#arrivals = new DownloadArrivals({ files, folders, standIns, listener });
     this.#uploads = new Uploads(this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
     this.#addRules();
-    void plan.socket.detached.then(() => this.end());
+    void plan.socket.detached.then(() => {
+      this.#files.close();
+      for (const download of this.#downloads.values())
+        this.#fail(download, new Error('the connection to the browser was closed'));
+    });
   }
 
   /** Whether somebody receives the files, with the option `downloads`. */
@@ -130,13 +134,6 @@ export class DownloadWatch {
     await this.#arrivals.leaveNothing();
     await this.#uploads.leaveNothing();
     await this.#files.closePage();
-  }
-
-  /** Ends its own client, and what is still running fails. Call it before others use the browser: their downloads are not the lease's. */
-  end(): void {
-    this.#files.close();
-    for (const download of this.#downloads.values())
-      this.#fail(download, new Error('the connection to the browser was closed'));
   }
 
   /** Of the messages of further clients: what they download arrives where they say. */

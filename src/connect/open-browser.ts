@@ -202,10 +202,10 @@ export class OpenBrowser {
   async #clean(how: { isOwnContextUsed: boolean }): Promise<void> {
     const { protocol, connectTimeout } = this.#plan.settings;
     const socket = this.#socket;
-    if (protocol === 'cdp') return cleanBrowser(socket.takeOver(), how);
-    if (this.#hasOnlyBidi) return cleanOverBidi(socket.takeOver(), { ...how, watch: this.#watch });
-    // Here the library keeps its socket, and the cleaning may download.
-    this.#downloads?.end();
+    // The pages and requests of the cleaning are not the lease's: neither the library nor a feature receives their events.
+    const carrier = socket.takeOver();
+    if (protocol === 'cdp') return cleanBrowser(carrier, how);
+    if (this.#hasOnlyBidi) return cleanOverBidi(carrier, { ...how, watch: this.#watch });
     const limit = AbortSignal.timeout(Math.min(connectTimeout, LONGEST_TIMER));
     return cleanOverCdp(await this.#openCdp(limit), socket.ended, how);
   }

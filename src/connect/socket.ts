@@ -229,6 +229,7 @@ export class Socket {
   takeOver(): CdpCarrier {
     this.isTakenOver = true;
     this.tap = undefined;
+    this.deliver = () => {};
     this.#detach();
     return {
       ended: this.ended,

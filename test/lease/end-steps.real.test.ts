@@ -1,8 +1,20 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { withPooledBrowser, type Connector, type RunOptions } from '../../src/index.js';
+import {
+  BrowserPool,
+  withPooledBrowser,
+  type Connector,
+  type RunEvent,
+  type RunOptions,
+} from '../../src/index.js';
+import { startLocalPool } from '../../src/local.js';
 import { playwright } from '../../src/playwright.js';
 import { puppeteer } from '../../src/puppeteer.js';
+import * as drivers from '../support/drivers.js';
 import { useLocalPool } from '../support/local.js';
+import { useSite } from '../support/site.js';
 
 const used = useLocalPool();
 
@@ -25,4 +37,42 @@ it.concurrent.each(DRIVERS)('%s: a browser is released whose end fails and hangs
   const run = await withPooledBrowser(used.pool, () => 'value', { ...options, connector });
   expect(run).toMatchObject({ value: 'value', released: 'destroyed' });
   expect(run.cleanupErrors.map(({ name }) => name)).toEqual(['CleanupError', 'CleanupError']);
+});
+
+interface Emitter {
+  on(event: string, listener: () => void): void;
+}
+interface AnyBrowser extends Emitter {
+  contexts?(): Emitter[];
+}
+
+const site = useSite((_request, response) => void response.end('a page'));
+
+it.each(drivers.DRIVERS)('$name: a call shows nothing of the cleaning of its browser', async ({ run }) => {
+  await using local = await startLocalPool({ pools: [{ name: 'new', size: 1 }] });
+  const pool = new BrowserPool('new', { baseUrl: local.baseUrl, token: local.token });
+  const folder = await mkdtemp(join(tmpdir(), 'artifacts-'));
+  const seen: string[] = [];
+  const onEvent = (event: RunEvent) => void seen.push(event.type);
+  const visit = async (lease: drivers.AnyLease) => {
+    await lease.page.goto(site.url);
+    const browser = lease.browser as unknown as AnyBrowser;
+    const page = lease.page as unknown as Emitter;
+    browser.on('targetcreated', () => seen.push('target'));
+    browser.contexts?.()[0]!.on('page', () => seen.push('page'));
+    for (const event of ['request', 'response', 'requestfailed', 'console', 'popup'])
+      page.on(event, () => seen.push(event));
+    seen.splice(0);
+  };
+  const options = { downloads: folder, exposeNetwork: '<loopback>', context: 'default' as const, onEvent };
+  // Only a new browser must begin to count.
+  for (const replays of ['list', 'record'] as const) {
+    const artifacts = { folder, on: 'always' as const, screenshot: false, console: true };
+    const result = await run(pool, visit, { ...options, artifacts, replays });
+    const nothing = { cleanupErrors: [], downloads: [], artifacts: [], refusedHosts: [] };
+    expect(result).toMatchObject({ ...nothing, released: 'reused' });
+    const expected = ['callback-ended', 'artifacts-collected', 'cleaned-up', 'released', 'ended'];
+    expect(seen.filter((type) => !/^(recording|replays)/.test(type))).toEqual(expected);
+  }
+  await pool.close();
 });

@@ -53,9 +53,23 @@ describe('a BiDi socket', () => {
     expect(api.pool.stats()).toMatchObject({ idle: 1, destroyed: 0 });
   });
 
-  it('causes no unhandled rejection when the connection breaks during commands', async () => {
+  it('causes no unhandled rejection when the connection breaks during commands, or a page logs while it is closed', async () => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
+    for (const log of ["'text'", '{ some: [1] }', 'document'])
+      await withSocket(api, async (socket) => {
+        await ask(socket, NEW);
+        const created = await ask(socket, {
+          id: 2,
+          method: 'browsingContext.create',
+          params: { type: 'tab' },
+        });
+        const { context } = (created as { result: { context: string } }).result;
+        const expression = `onpagehide = () => { console.log(${log}); setTimeout(() => { throw 1 }); throw ${log} }`;
+        const script = { expression, target: { context }, awaitPromise: false };
+        await ask(socket, { id: 3, method: 'script.evaluate', params: script });
+        await ask(socket, { id: 4, method: 'browsingContext.close', params: { context } });
+      });
     for (let session = 0; session < 3; session++) {
       await withSocket(api, async (socket) => {
         await ask(socket, NEW);

@@ -1,6 +1,7 @@
 import type { BidiMapper } from 'chromium-bidi';
+import { clock } from '../../shared/clock.js';
 import { lazyLibrary } from '../../shared/lazy.js';
-import { CdpConnection, CdpSessionGone, type CdpEvent } from '../../net/cdp-connection.js';
+import { CdpConnection, CdpSessionGone, type CdpBrowser, type CdpEvent } from '../../net/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
 import { HttpFault } from '../http/answer.js';
 
@@ -72,7 +73,7 @@ export class BidiSession implements BidiMapper.BidiTransport {
   ): Promise<BidiSession> {
     const session = new BidiSession(library, onMessage);
     const client = session.#createClient(undefined);
-    session.#cdp = await CdpConnection.open(browser.pipe, (event) => session.#receive(event));
+    session.#cdp = await CdpConnection.open(inTasks(browser.pipe), (event) => session.#receive(event));
     try {
       await library.mapper.BidiServer.createAndStart(session, session, client, '', library.parser);
     } catch (error) {
@@ -145,4 +146,18 @@ export class BidiSession implements BidiMapper.BidiTransport {
     }
     if (method === 'Target.detachedFromTarget') this.#clients.delete(target);
   }
+}
+
+/**
+ * One message per task: chromium-bidi looks for the context of an event in a later microtask. If the context ended with the next
+ * message of the same chunk, the error would be an unhandled rejection, which ends this process.
+ */
+function inTasks(browser: CdpBrowser): CdpBrowser {
+  return {
+    connect: ({ onMessage, onEnd }) =>
+      browser.connect({
+        onMessage: (message) => void clock.setImmediate(onMessage, message),
+        onEnd: () => void clock.setImmediate(onEnd),
+      }),
+  };
 }

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { BrowserPool, type RunEvent } from '../../../src/index.js';
-import { startLocalPool } from '../../../src/local.js';
+import type { RunEvent } from '../../../src/index.js';
 import * as playwright from '../../../src/playwright.js';
 import * as puppeteer from '../../../src/puppeteer.js';
 import { DRIVERS, type AnyLease } from '../../support/drivers.js';
@@ -121,17 +120,6 @@ describe.skipIf(refusal !== undefined)('with the option downloads', () => {
     const copied = events.filter((event) => event.type === 'download-progress' && event.stage === 'copy');
     expect(copied).toHaveLength(2);
     expect(far.files().filter(({ size }) => size > 0)).toEqual([]);
-  });
-
-  it.each(DRIVERS)('$name shows no download of the cleaning of a new browser', async ({ run }) => {
-    await using local = await startLocalPool({ pools: [{ name: 'new', size: 1 }] });
-    const pool = new BrowserPool('new', { baseUrl: local.baseUrl, token: local.token });
-    const events: RunEvent[] = [];
-    const onEvent = (event: RunEvent) => void events.push(event);
-    const visit = (lease: AnyLease) => lease.page.goto(site.url);
-    const result = await run(pool, visit, { downloads: folder, context: 'default', onEvent });
-    expect(result).toMatchObject({ cleanupErrors: [], downloads: [], released: 'reused' });
-    expect(events.map(({ type }) => type).filter((type) => type.startsWith('download'))).toEqual([]);
   });
 
   it('waits for a running download at the end, and reports one that it cuts', async () => {
