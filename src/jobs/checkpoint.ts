@@ -7,7 +7,8 @@ import { FileLock } from './file-lock.js';
 import type { InputSource, IterableSource } from './input-source.js';
 import type { CheckpointSettings } from './options.js';
 import { isOutcomeRecord, recordOfOutcome, type Outcome, type OutcomeRecord } from './outcome.js';
-import { StoredOutcomes } from './stored-outcomes.js';
+import { keyOf, StoredOutcomes } from './stored-outcomes.js';
+import { expectData } from './task-value.js';
 
 /**
  * Skips the inputs whose outcome is in a checkpoint, and stores the outcomes of the others there before the loop receives them.
@@ -25,8 +26,15 @@ export function withCheckpoint<Input>(
       const checkpoint = await (opening ??= openCheckpoint(option));
       const next = await source.pull();
       if (!next) return undefined;
-      if (checkpoint.has(next.input, next.index)) return 'skipped';
-      return { ...next, settle: async (outcome) => (await checkpoint.write(outcome), true) };
+      expectData(next.input, next.index);
+      const key = keyOf(next.input);
+      if (checkpoint.has(key, next.index)) return 'skipped';
+      // A task may change its input: a later job searches for what it receives itself.
+      const stored = () => (key === '' ? undefined : parseJson(key));
+      return {
+        ...next,
+        settle: async (outcome) => (await checkpoint.write({ ...outcome, input: stored() }), true),
+      };
     },
     close: async () => {
       await source.close();
@@ -37,8 +45,8 @@ export function withCheckpoint<Input>(
 }
 
 interface Checkpoint {
-  /** Returns true once for each stored outcome of an equal input. Such an input is skipped. */
-  has(input: unknown, index: number): boolean;
+  /** Returns true once for each stored outcome of an equal input. Such an input is skipped. @param key The input, by `keyOf`. */
+  has(key: string, index: number): boolean;
   /** Resolves when the outcome is stored. */
   write(outcome: Outcome<unknown, unknown, object>): Promise<void>;
   close(): Promise<void>;
@@ -49,7 +57,7 @@ async function openCheckpoint(option: CheckpointSettings): Promise<Checkpoint> {
   const stored = new StoredOutcomes({ retriesRejected });
   const file = await RecordFile.open(path, (record, start) => stored.add(record, start));
   return {
-    has: (input, index) => stored.has(input, index),
+    has: (key, index) => stored.has(key, index),
     write: async (outcome) => {
       await file.append(recordOfOutcome(outcome));
       stored.replace(outcome.index);

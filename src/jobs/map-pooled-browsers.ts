@@ -9,6 +9,7 @@ import { lazy } from '../shared/lazy.js';
 import { iterableSource, type IterableSource } from './input-source.js';
 import type { JobPlan } from './job-context.js';
 import { readMapOptions, type MapOptions } from './options.js';
+import { expectData } from './task-value.js';
 import type { Outcome, OutcomeRecord, TaskFacts } from './outcome.js';
 import type { MapSummary } from './progress.js';
 
@@ -37,7 +38,7 @@ export type Outcomes<Input, Value, Session extends object = BrowserSession> = As
  *
  * @param pool A `BrowserPool`, or the id or name of a pool of the service that the environment variables name.
  * @param inputs An array, or another iterable or async iterable. If it throws, the loop ends with that error after the
- *   running tasks have their outcomes.
+ *   running tasks have their outcomes. With `checkpoint`, data that JSON can hold.
  * @param fn The task, called once per attempt.
  * @throws `InvalidOptionError` before the loop. In the loop: `PoolServiceError` when the service refuses;
  *   `AcquireTimeoutError` or `ConnectError` when no browser is available or usable; `CheckpointError`;
@@ -52,8 +53,10 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   const { connector, rest } = readConnector<Handles, typeof options>(options, 'mapPooledBrowsers');
   readOption(callback(), 'fn', fn);
   const settings = readMapOptions(rest, connector);
-  const plan = { pool: resolvePool(pool), connector, fn, settings };
-  return startLater(plan, iterableSource(inputs));
+  const source = iterableSource(inputs);
+  // The inputs of a generator are checked when they are pulled.
+  if (settings.checkpoint && source.size !== undefined) [...(inputs as Iterable<Input>)].forEach(expectData);
+  return startLater({ pool: resolvePool(pool), connector, fn, settings }, source);
 }
 
 /**

@@ -12,6 +12,11 @@ interface StoredOutcome {
   isTaken: boolean;
 }
 
+/** Returns an input as JSON; an empty text for `undefined`, which a record leaves out. */
+export function keyOf(input: unknown): string {
+  return (JSON.stringify(input) as string | undefined) ?? '';
+}
+
 /** The outcomes that a checkpoint contained when the job began, and which of its lines newer lines replace. */
 export class StoredOutcomes {
   /** Positions of the lines that a newer outcome of the same input replaces, in bytes. */
@@ -31,7 +36,7 @@ export class StoredOutcomes {
 
   /** Adds the next line of the file. */
   add({ index, input, status }: OutcomeRecord, start: number): void {
-    const key = JSON.stringify(input);
+    const key = keyOf(input);
     const stored = { key, index, status, start, isTaken: false };
     // Only an input that failed is run again.
     const place = `${index} ${key}`;
@@ -47,9 +52,12 @@ export class StoredOutcomes {
     else this.#byIndex.set(index, [stored]);
   }
 
-  /** Returns true if an input must not run. Each stored outcome belongs to one of several equal inputs. */
-  has(input: unknown, index: number): boolean {
-    const key = JSON.stringify(input);
+  /**
+   * Returns true if an input must not run. Each stored outcome belongs to one of several equal inputs.
+   *
+   * @param key The input, by `keyOf`.
+   */
+  has(key: string, index: number): boolean {
     const stored = this.#findAt(key, index) ?? this.#findElsewhere(key);
     if (!stored) return false;
     stored.isTaken = true;

@@ -1,3 +1,4 @@
+import { asError, InvalidOptionError } from '../shared/errors.js';
 import { TaskResultError } from '../shared/lease-errors.js';
 import type { TaskCallback } from './outcome.js';
 
@@ -12,6 +13,28 @@ export function returningData<Handles, Input, Value, Session extends object>(
     const place = fault.path === '' ? '' : ` as value${fault.path}`;
     throw new TaskResultError(`The task returned ${fault.what}${place}. ${fault.advice}`);
   };
+}
+
+/**
+ * Checks an input that is stored as JSON: who reads the input there must get the same.
+ *
+ * @throws InvalidOptionError
+ */
+export function expectData(input: unknown, index: number): void {
+  let fault: string | undefined;
+  let cause: unknown;
+  try {
+    const found = findFault(input);
+    fault = found && `input${found.path} is ${found.what}`;
+  } catch (error) {
+    // Of a getter, or of too many objects within each other.
+    cause = error;
+    fault = asError(error).message;
+  }
+  if (fault === undefined) return;
+  const message = `Input ${index} is not data that JSON can hold: ${fault}.`;
+  const advice = 'Pass strings, numbers, plain objects and arrays.';
+  throw new InvalidOptionError('inputs', `${message} ${advice}`, { cause });
 }
 
 /** The part of a value that JSON would store as something else. */
@@ -31,7 +54,7 @@ const BINARY = 'Return a string, such as Buffer.from(bytes).toString("base64"), 
  *
  * @param outer The objects around the value.
  */
-export function findFault(value: unknown, outer: readonly object[] = []): Fault | undefined {
+function findFault(value: unknown, outer: readonly object[] = []): Fault | undefined {
   if (typeof value === 'number' && !Number.isFinite(value)) return faultOf(String(value), 'Return null.');
   if (typeof value === 'bigint') return faultOf('a bigint', 'Return String(value).');
   if (typeof value === 'function' || typeof value === 'symbol') return faultOf(`a ${typeof value}`);

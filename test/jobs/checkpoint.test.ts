@@ -197,6 +197,65 @@ it.for([
   },
 );
 
+const CYCLIC: Record<string, unknown> = { url: 'a' };
+CYCLIC['self'] = CYCLIC;
+const UNREADABLE = {
+  get url() {
+    throw new Error('no url');
+  },
+};
+
+it.for<[input: unknown, message: string]>([
+  [1n, 'input is a bigint'],
+  [{ ids: [1n] }, 'input.ids[0] is a bigint'],
+  [CYCLIC, 'input.self is an object that contains itself'],
+  [{ url: 'a', parse: () => {} }, 'input.parse is a function'],
+  [Symbol('a'), 'input is a symbol'],
+  [new Map([['url', 'a']]), 'input is an object of class Map'],
+  [{ urls: new Set(['a']) }, 'input.urls is an object of class Set'],
+  [/a/, 'input is an object of class RegExp'],
+  [new Date(Number.NaN), 'input is an invalid Date'],
+  [{ price: Number.NaN }, 'input.price is NaN'],
+  [['a', undefined], 'input[1] is undefined'],
+  [{ body: new Uint8Array(1) }, 'input.body is an object of class Uint8Array'],
+  [Promise.resolve('a'), 'input is a promise'],
+  [UNREADABLE, 'no url'],
+])('refuses an input that JSON would store as something else (%#)', async ([input, message], { bench }) => {
+  const refusal = { code: 'ERR_INVALID_OPTION', option: 'inputs' };
+  const text = `Input 1 is not data that JSON can hold: ${message}.`;
+  const expected = expect.objectContaining({ ...refusal, message: expect.stringContaining(text) as string });
+  const map = (inputs: Iterable<unknown>) => bench.map(inputs, () => 1, { checkpoint: path });
+  expect(() => map(['a', input])).toThrow(expected);
+  expect(() => map(new Set(['a', input]))).toThrow(expected);
+  expect(bench.granted).toEqual([]);
+  // What is not known before ends the job, and no outcome is lost.
+  const outcomes = map(['a', input, 'b'].values());
+  expect(await outcomes.next()).toMatchObject({ value: { status: 'fulfilled', input: 'a' } });
+  await expect(outcomes.next()).rejects.toEqual(expected);
+  expect(await lines()).toEqual(['fulfilled 0 a']);
+});
+
+it('finds an input again that JSON stores in another form, or that its task has changed', async ({
+  bench,
+}) => {
+  const inputs = () => [
+    undefined,
+    null,
+    new Date(0),
+    new URL('https://a.test'),
+    { url: 'a', at: undefined },
+    ['b'],
+  ];
+  const task = ({ input }: { input: unknown }) => {
+    if (input instanceof Date) input.setTime(1);
+    else if (input instanceof URL) input.hash = 'b';
+    else if (input instanceof Array) input.push(input);
+    else if (input) Object.assign(input, { visited: true, size: 1n });
+  };
+  expect(await bench.run(inputs(), task, { checkpoint: path })).toHaveLength(6);
+  expect(await bench.run(inputs().toReversed(), task, { checkpoint: path })).toEqual([]);
+});
+
 it('continues a job that was killed while it wrote its first line', async ({ bench }) => {
   for (const length of [0, 1, 40]) {
     await writeFile(path, '{"status":"fulfilled","index":0,"input":"a"'.slice(0, length));

@@ -1,9 +1,8 @@
 import { raceAbort } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
-import { InvalidOptionError } from '../../shared/errors.js';
 import { readOptions } from '../../shared/options.js';
-import { iterableSource, type IterableSource, type PulledInput } from '../input-source.js';
-import { findFault } from '../task-value.js';
+import { iterableSource, type IterableSource } from '../input-source.js';
+import { expectData } from '../task-value.js';
 import { beginList, endList, openQueue, type InputQueue } from './input-lists.js';
 import { enqueueChecks, readQueueName, type EnqueueOptions, type EnqueueSettings } from './options.js';
 import { idOf, type QueuedInput } from './queued-job.js';
@@ -50,7 +49,7 @@ export async function addList(
   try {
     const pull = () => raceAbort(source.pull(), signal);
     for (let next = await pull(); next; next = await pull()) {
-      expectData(next);
+      expectData(next.input, next.index);
       batch.push({ index: next.index, input: next.input, list });
       count++;
       if (batch.length < BATCH) continue;
@@ -63,14 +62,6 @@ export async function addList(
   }
   await endList(queue, list, count);
   return count;
-}
-
-/** A worker would get another input than the one that was added. */
-function expectData({ index, input }: Pick<PulledInput<unknown>, 'index' | 'input'>): void {
-  const fault = findFault(input);
-  if (!fault) return;
-  const message = `Input ${index} is not data that JSON can hold: input${fault.path} is ${fault.what}.`;
-  throw new InvalidOptionError('inputs', `${message} Pass strings, numbers, plain objects and arrays.`);
 }
 
 async function addBatch(
