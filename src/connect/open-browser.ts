@@ -1,7 +1,6 @@
 import type { SpareConnection } from '../net/spare-connection.js';
 import type { Grant } from '../services/browser-service.js';
-import { raceAbort } from '../shared/abort.js';
-import { LONGEST_TIMER } from '../shared/clock.js';
+import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
@@ -206,8 +205,9 @@ export class OpenBrowser {
     const carrier = socket.takeOver();
     if (protocol === 'cdp') return cleanBrowser(carrier, how);
     if (this.#hasOnlyBidi) return cleanOverBidi(carrier, { ...how, watch: this.#watch });
-    const limit = AbortSignal.timeout(Math.min(connectTimeout, LONGEST_TIMER));
-    return cleanOverCdp(await this.#openCdp(limit), socket.ended, how);
+    const limit = new LinkedAbort(undefined, connectTimeout);
+    const cdp = await this.#openCdp(limit.signal).finally(() => limit.dispose());
+    return cleanOverCdp(cdp, socket.ended, how);
   }
 
   /** A browser without CDP, such as Firefox, has one session at a time, which outlasts its connection. Never rejects. */

@@ -1,6 +1,6 @@
 import { clock, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
-import { isRecord, propertyOf } from '../shared/json.js';
+import { isRecord } from '../shared/json.js';
 import type { MapSettings } from './options.js';
 
 interface Host {
@@ -146,10 +146,4 @@ function hostOfUrl(input: unknown): string | undefined {
   const url = isRecord(input) && !(input instanceof URL) ? input['url'] : input;
   if (url instanceof URL) return url.host || undefined;
   return typeof url === 'string' && URL.canParse(url) ? new URL(url).host || undefined : undefined;
-}
-
-/** How long the host of a task gets no other task, in ms: an error may have a `retryAfter`. */
-export function hostPauseOf(error: unknown): number {
-  const pause = propertyOf(error, 'retryAfter');
-  return typeof pause === 'number' && pause > 0 ? pause : 0;
 }

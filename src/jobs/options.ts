@@ -4,6 +4,7 @@ import { artifactsChecks, type ArtifactsOptions } from '../features/artifacts/op
 import type { LibraryTypes } from '../lease/options.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { leaseName } from '../pool/pool-options.js';
+import { LONGEST_TIMER } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import {
@@ -96,7 +97,8 @@ export interface JobOptions {
   hostConcurrency?: number | undefined;
   /**
    * Time between the starts of two tasks for one host, in ms. With a queue, it holds for each worker. A task that throws an error
-   * with a `retryAfter` (a number of ms) delays its host, also for other inputs and without this option.
+   * with a `retryAfter` (a number of ms) delays its host, also for other inputs and without this option. With `Infinity`, or more
+   * than 2,147,483,647 ms, which no timer can wait, the task is not retried, and its host not delayed.
    * @default 0
    */
   hostDelay?: number | undefined;
@@ -182,7 +184,7 @@ export const jobChecks = checksOf<JobOptions>()({
   maxLeaseAge: optional(milliseconds(), Number.POSITIVE_INFINITY),
   idleTimeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
   hostConcurrency: optional(countOrInfinity(), Number.POSITIVE_INFINITY),
-  hostDelay: optional(notNegative('a number of milliseconds'), 0),
+  hostDelay: optional(notNegative('a number of milliseconds', LONGEST_TIMER), 0),
   onProgress: optional(callback<(progress: MapProgress) => void>()),
 });
 

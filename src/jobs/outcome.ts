@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import type { Replay } from '../services/browser-service.js';
 import type { Download } from '../features/downloads/options.js';
 import type { BrowserSession } from '../services/kernel-api.js';
+import { LONGEST_TIMER } from '../shared/clock.js';
 import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { isRecord, propertyOf } from '../shared/json.js';
 import { TaskResultError } from '../shared/lease-errors.js';
@@ -92,7 +93,14 @@ export async function mayRetry(
 ): Promise<boolean> {
   const isOurs = isPooledBrowserError(reason);
   if (isOurs && (reason instanceof TaskResultError || reason instanceof InvalidOptionError)) return false;
+  if (pauseOf(reason) > LONGEST_TIMER) return false;
   return (await shouldRetry?.(reason, attempt)) ?? true;
+}
+
+/** How long an error asks to wait, in ms: its `retryAfter`. */
+export function pauseOf(reason: unknown): number {
+  const pause = propertyOf(reason, 'retryAfter');
+  return typeof pause === 'number' && pause > 0 ? pause : 0;
 }
 
 /** @inline */

@@ -1,12 +1,11 @@
 import type { Download } from '../features/downloads/options.js';
 import type { Replay } from '../services/browser-service.js';
 import { raceAbort } from '../shared/abort.js';
-import { backoff } from '../shared/clock.js';
+import { backoff, LONGEST_TIMER } from '../shared/clock.js';
 import { TooManyFailuresError } from '../shared/lease-errors.js';
-import { hostPauseOf } from './host-slots.js';
 import type { PulledInput } from './input-source.js';
 import type { TaskJob } from './job-context.js';
-import { mayRetry, type AttemptFacts } from './outcome.js';
+import { mayRetry, pauseOf, type AttemptFacts } from './outcome.js';
 
 export interface AttemptPlace<Session extends object> {
   readonly session: Session;
@@ -79,7 +78,8 @@ export class Task<Input, Value, Session extends object> {
       const isOver = !isRetried && (await this.#deliver(result, place));
       // Otherwise its source runs the input again, here or elsewhere.
       if (!isOver) progress.add({ retried: 1 });
-      const hostPause = result.status === 'rejected' ? hostPauseOf(result.reason) : 0;
+      const asked = result.status === 'rejected' ? pauseOf(result.reason) : 0;
+      const hostPause = asked > LONGEST_TIMER ? 0 : asked;
       if (!isRetried) return { hostPause };
       return { hostPause, retryIn: Math.max(backoff(settings.retry, this.attempts), hostPause) };
     } catch (error) {

@@ -166,9 +166,16 @@ export class AcquireAttempts {
   }
 }
 
+/**
+ * The longest pause that a service can ask for, in ms. One that asks for more has made a mistake, such as the date in seconds. It would
+ * get no request of this process any more: all calls wait together.
+ */
+const LONGEST_PAUSE = 3_600_000;
+
 /** Milliseconds. Zero counts as missing: the requests would follow each other without a pause. */
 export function retryAfterOf(error: Error | undefined): number | undefined {
-  return error instanceof PoolServiceError ? error.retryAfter || undefined : undefined;
+  const asked = error instanceof PoolServiceError ? error.retryAfter : undefined;
+  return asked ? Math.min(asked, LONGEST_PAUSE) : undefined;
 }
 
 function isNameTaken(error: unknown): boolean {

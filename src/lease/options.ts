@@ -1,5 +1,6 @@
 import type { ContextChoice, Protocol } from '../connect/connector.js';
 import { leaseName, tagsOfLease } from '../pool/pool-options.js';
+import { LONGEST_TIMER } from '../shared/clock.js';
 import { isRecord } from '../shared/json.js';
 import {
   abortSignal,
@@ -53,7 +54,7 @@ export interface RetryOptions {
 const retry = checksOf<RetryOptions>()({
   retries: optional(countOrInfinity(0), Number.POSITIVE_INFINITY),
   factor: optional(notNegative(), 2),
-  minTimeout: optional(notNegative(), 250),
+  minTimeout: optional(notNegative('a number of milliseconds', LONGEST_TIMER), 250),
   maxTimeout: optional(notNegative(), 10_000),
   randomize: optional(flag(), true),
 });

@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
+import { LinkedAbort } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
 import { jsonOf } from '../shared/json.js';
 import type { Route } from '../shared/network.js';
@@ -100,12 +101,14 @@ async function handOver({ command, args }: Pick<HelperCommand, 'command' | 'args
 
 async function send(request: CompleteRequest, timeout: number): Promise<Reply> {
   const { url, headers } = authorize(request, token);
+  const limit = new LinkedAbort(undefined, Math.min(timeout, REQUEST_TIMEOUT));
   try {
     const { method, body } = request;
-    const signal = AbortSignal.timeout(Math.min(timeout, REQUEST_TIMEOUT));
-    return replyOf(await sendOnce({ url, method, headers, body }, { route, signal }));
+    return replyOf(await sendOnce({ url, method, headers, body }, { route, signal: limit.signal }));
   } catch (error) {
     return { isSent: true, isFinal: isLocalAndOver(url, error as Error) };
+  } finally {
+    limit.dispose();
   }
 }
 

@@ -227,10 +227,7 @@ export async function releaseFound(
     if (status !== undefined && !hasWorked && isFinal === undefined && isRefused(status)) return;
     if (lastTime !== undefined && clock.now() - lastTime > LATEST_SEARCH) return;
     goesOn = await pause(
-      Math.min(
-        asked || backoff(SEARCH_PAUSE, searches),
-        isLast ? Number.POSITIVE_INFINITY : Math.max(timeLeft(), 1),
-      ),
+      Math.min(asked || backoff(SEARCH_PAUSE, searches), isLast ? LATEST_SEARCH : Math.max(timeLeft(), 1)),
     );
   }
 }

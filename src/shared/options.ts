@@ -103,13 +103,17 @@ export function flag(): Check<boolean> {
   return checkOf(v.boolean(mustBe('true or false')));
 }
 
-export function milliseconds(): Check<number> {
-  return check('a number of milliseconds above 0', (value) => typeof value === 'number' && value > 0);
+/** @param most For a time that another library waits, which may not know that longer timers elapse at once. */
+export function milliseconds(most = Number.POSITIVE_INFINITY): Check<number> {
+  const limit = most === Number.POSITIVE_INFINITY ? '' : `, at most ${most}`;
+  const isTime = (value: unknown) => typeof value === 'number' && value > 0 && value <= most;
+  return check(`a number of milliseconds above 0${limit}`, isTime);
 }
 
-/** A number, also a fraction, that is not below 0. */
-export function notNegative(kind = 'a number'): Check<number> {
-  return check(`${kind}, 0 or more`, (value) => typeof value === 'number' && value >= 0);
+/** A number, also a fraction, that is not below 0. @param most Default: also Infinity. */
+export function notNegative(kind = 'a number', most = Number.POSITIVE_INFINITY): Check<number> {
+  const range = most === Number.POSITIVE_INFINITY ? '0 or more' : `from 0 to ${most}`;
+  return check(`${kind}, ${range}`, (value) => typeof value === 'number' && value >= 0 && value <= most);
 }
 
 /** A whole number in a range, both ends included. */

@@ -2,6 +2,7 @@ import { expectTypeOf } from 'expect-type';
 import type * as pw from 'playwright-core';
 import type * as pp from 'puppeteer-core';
 import { expect } from 'vitest';
+import { enqueueInputs, workPooledBrowsers } from '../../src/bullmq.js';
 import { InvalidOptionError, type BrowserPool, type Outcome } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
@@ -21,6 +22,9 @@ const REFUSED: [option: string, value: unknown, message?: string][] = [
   ['ordered', 'yes'],
   ['hostConcurrency', 0],
   ['hostDelay', -1],
+  ['hostDelay', Number.POSITIVE_INFINITY],
+  ['hostDelay', 2 ** 31],
+  ['retry.minTimeout', { minTimeout: Number.POSITIVE_INFINITY }],
   ['hostOf', 'example.com'],
   ['total', -1],
   ['onProgress', true],
@@ -49,6 +53,22 @@ it.for(REFUSED)(
     expect(call).toThrow(expect.objectContaining({ option }) as Error);
     expect(call).toThrow(message);
     expect(bench.service.requests).toEqual([]);
+  },
+);
+
+it.for([Number.POSITIVE_INFINITY, 2 ** 31, Number.NaN, 0, '30'])(
+  'a queue refuses a time of %j, which Redis or a timer of BullMQ would take for another one',
+  async (time, { bench }) => {
+    const { connector } = bench;
+    const work = (options: object) => workPooledBrowsers('a', bench.pool, () => 1, { connector, ...options });
+    const calls = [
+      ['lockDuration', work({ lockDuration: time })],
+      ['stalledInterval', work({ stalledInterval: time })],
+      ['limiter.duration', work({ limiter: { max: 1, duration: time } })],
+      ['backoff.delay', enqueueInputs('a', [1], { backoff: { delay: time as number } })],
+    ] as const;
+    for (const [option, call] of calls)
+      await expect(call).rejects.toMatchObject({ code: 'ERR_INVALID_OPTION', option });
   },
 );
 

@@ -20,6 +20,28 @@ interface Leased {
   session: { session_id: string };
 }
 
+it.for([
+  [Number.POSITIVE_INFINITY, 1],
+  [2 ** 31, 1],
+  [Number.NaN, 2],
+  [-1, 2],
+  [0, 2],
+  ['30', 2],
+  [undefined, 2],
+])(
+  'a retryAfter of %j in the error of a task allows %i attempts, and delays no other task',
+  async (row, { bench }) => {
+    const [retryAfter, attempts] = row;
+    const task = () => Promise.reject(Object.assign(new Error('busy'), { retryAfter }));
+    const outcomes = bench.run(['http://a/1', 'http://a/2'], task, {
+      retries: 1,
+      shouldRetry: () => true,
+      concurrency: 1,
+    });
+    expect((await outcomes).map((outcome) => outcome.attempts)).toEqual([attempts, attempts]);
+  },
+);
+
 it('yields a failed task as an outcome with its error, after one attempt by default', async ({ bench }) => {
   const error = new Error('of the task');
   const task = ({ input }: { input: number }) => (input === 1 ? Promise.reject(error) : input);

@@ -64,7 +64,8 @@ it.each(drivers.DRIVERS)('$name: a call shows nothing of the cleaning of its bro
       page.on(event, () => seen.push(event));
     seen.splice(0);
   };
-  const options = { downloads: folder, exposeNetwork: '<loopback>', context: 'default' as const, onEvent };
+  const own = { exposeNetwork: '<loopback>', context: 'default' as const, connectTimeout: 30_000.5 };
+  const options = { ...own, downloads: folder, onEvent };
   // Only a new browser must begin to count.
   for (const replays of ['list', 'record'] as const) {
     const artifacts = { folder, on: 'always' as const, screenshot: false, console: true };

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { stopClock } from '../support/fake-clock.js';
 import { BrowserPool, type RunOptions } from '../../src/index.js';
 import { reply } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
@@ -101,3 +102,22 @@ it('a 504 after the requested wait is no outage, in which calls would send their
   controller.abort(new Error('enough'));
   await Promise.all(calls);
 });
+
+it.each([503, 429])(
+  'a Retry-After of years after %i keeps later calls from the service for an hour',
+  async (status) => {
+    const pass = stopClock();
+    played.service.script('acquire', { status, headers: { 'retry-after': String(1e9) } });
+    expect(await acquire('refused', { acquireTimeout: 100 })).toMatchObject({
+      error: { code: 'ERR_ACQUIRE_TIMEOUT' },
+    });
+    played.service.script('acquire', grant());
+    pass(3_599_000);
+    expect(await acquire('early', { acquireTimeout: 100 })).toMatchObject({
+      error: { code: 'ERR_ACQUIRE_TIMEOUT' },
+    });
+    pass(1000);
+    expect(await acquire('later', { acquireTimeout: 10_000 })).toMatchObject({ value: 'value' });
+    expect(asked()).toEqual(['refused', 'later']);
+  },
+);

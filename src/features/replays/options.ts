@@ -31,7 +31,7 @@ export interface ReplaysOptions {
 export interface RecordingOptions {
   /** Frames per second, 1 to 60. Default: the service's. */
   frameRate?: number | undefined;
-  /** Maximum duration in ms, rounded up to seconds. Default: the service's. */
+  /** Maximum duration in ms, rounded up to seconds. Default, also with `Infinity`: the service's. */
   maxDuration?: number | undefined;
 }
 

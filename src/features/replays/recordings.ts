@@ -196,7 +196,8 @@ export class Recordings {
     // Such a service records from the beginning, if the acquire request says so.
     if (replays && !replays.start) return;
     const { frameRate, maxDuration } = this.#settings.recording ?? {};
-    const maxSeconds = maxDuration === undefined ? undefined : Math.ceil(maxDuration / 1000);
+    const isLimited = maxDuration !== undefined && maxDuration < Number.POSITIVE_INFINITY;
+    const maxSeconds = isLimited ? Math.ceil(maxDuration / 1000) : undefined;
     const { signal } = this.#abort;
     try {
       const start = pool.api.startReplay(sessionId, { frameRate, maxSeconds }, { signal });

@@ -4,6 +4,7 @@ import { readLeaseOptions, type LeaseOptions } from '../../calls/options.js';
 import type { CheckingConnector } from '../../connect/connector.js';
 import type { LibraryTypes } from '../../lease/options.js';
 import type { BrowserSession } from '../../services/kernel-api.js';
+import { LONGEST_TIMER } from '../../shared/clock.js';
 import {
   abortSignal,
   callback,
@@ -172,7 +173,9 @@ export const enqueueChecks = checksOf<EnqueueOptions>()({
   ...queueChecks,
   attempts: optional(wholeNumber(1), 1),
   backoff: optional(
-    group(checksOf<QueueBackoff>()({ delay: milliseconds(), exponential: optional(flag(), true) })),
+    group(
+      checksOf<QueueBackoff>()({ delay: milliseconds(LONGEST_TIMER), exponential: optional(flag(), true) }),
+    ),
     { delay: 1000 },
   ),
   priority: optional(wholeNumber(1, 2_097_152)),
@@ -205,9 +208,11 @@ const workerChecks = checksOf<WorkerOptions>()({
   idleTimeout: optional(milliseconds(), 5000),
   maxLeaseAge: optional(milliseconds(), 300_000),
   workerName: optional(text(), `${hostname()}:${process.pid}`),
-  limiter: optional(group(checksOf<QueueLimiter>()({ max: wholeNumber(1), duration: milliseconds() }))),
-  lockDuration: optional(milliseconds(), 30_000),
-  stalledInterval: optional(milliseconds(), 10_000),
+  limiter: optional(
+    group(checksOf<QueueLimiter>()({ max: wholeNumber(1), duration: wholeNumber(1, LONGEST_TIMER) })),
+  ),
+  lockDuration: optional(wholeNumber(1, LONGEST_TIMER), 30_000),
+  stalledInterval: optional(milliseconds(LONGEST_TIMER), 10_000),
   maxStalledCount: optional(wholeNumber(0), 5),
 });
 

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { REQUESTS, type RequestName } from '../http/request.js';
 import { InvalidOptionError } from '../../shared/errors.js';
+import { LONGEST_TIMER } from '../../shared/clock.js';
 import { isRecord, showValue } from '../../shared/json.js';
 import {
   check,
@@ -156,7 +157,7 @@ const faultChecks = checksOf<LocalPoolFault>()({
   at: oneOf<FaultPlace>(...REQUESTS, 'socket', 'lease'),
   nth: wholeNumber(1),
   status: optional(wholeNumber(400, 599)),
-  milliseconds: optional(wholeNumber(0)),
+  milliseconds: optional(wholeNumber(0, LONGEST_TIMER)),
 });
 
 /** Rate of each fault when only a seed is given. */

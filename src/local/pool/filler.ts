@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalBrowser } from '../browser/local-browser.js';
+import { delay as sleep } from '../../shared/clock.js';
 import type { Semaphore } from '../../shared/semaphore.js';
 import type { CheckedSettings } from '../settings.js';
 
@@ -87,7 +87,7 @@ export class Filler {
 
   async #start(delay: number): Promise<LocalBrowser> {
     const { signal } = this.#stop;
-    if (delay > 0) await sleep(delay, undefined, { signal });
+    if (delay > 0) await sleep(delay, signal);
     this.#starting++;
     const leave = await this.#host.limit.take(MOST_STARTS);
     try {
