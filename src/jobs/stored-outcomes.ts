@@ -14,7 +14,7 @@ interface StoredOutcome {
 
 /** Returns an input as JSON; an empty text for `undefined`, which a record leaves out. */
 export function keyOf(input: unknown): string {
-  return (JSON.stringify(input) as string | undefined) ?? '';
+  return input === undefined ? '' : JSON.stringify(input);
 }
 
 /** The outcomes that a checkpoint contained when the job began, and which of its lines newer lines replace. */

@@ -249,7 +249,7 @@ it('finds an input again that JSON stores in another form, or that its task has 
   const task = ({ input }: { input: unknown }) => {
     if (input instanceof Date) input.setTime(1);
     else if (input instanceof URL) input.hash = 'b';
-    else if (input instanceof Array) input.push(input);
+    else if (Array.isArray(input)) input.push(input);
     else if (input) Object.assign(input, { visited: true, size: 1n });
   };
   expect(await bench.run(inputs(), task, { checkpoint: path })).toHaveLength(6);

@@ -154,10 +154,10 @@ export class BidiSession implements BidiMapper.BidiTransport {
  */
 function inTasks(browser: CdpBrowser): CdpBrowser {
   return {
-    connect: ({ onMessage, onEnd }) =>
+    connect: (receiver) =>
       browser.connect({
-        onMessage: (message) => void clock.setImmediate(onMessage, message),
-        onEnd: () => void clock.setImmediate(onEnd),
+        onMessage: (message) => void clock.setImmediate(() => receiver.onMessage(message)),
+        onEnd: () => void clock.setImmediate(() => receiver.onEnd()),
       }),
   };
 }
