@@ -244,8 +244,8 @@ class Acquisition<Session extends object> {
     const sentAt = clock.now();
     emit({ type: 'acquiring', ...progress, timeLeft: Math.floor(timeLeft) });
     const wanted = { ...this.#wanted, wait };
-    const onSend = () => (this.#isOpen = true);
-    const outcome = await requestGrant({ pool, wanted, signal, emit, onCrash, onSend }).catch(
+    const onWrite = () => (this.#isOpen = true);
+    const outcome = await requestGrant({ pool, wanted, signal, emit, onCrash, onWrite }).catch(
       (error: unknown) => {
         permit.release();
         throw error;

@@ -1,14 +1,28 @@
 import type { Duplex } from 'node:stream';
 // Bun has a module 'undici' of its own, without what is used here. Its file is the real one everywhere.
-import { Pool } from 'undici/index.js';
+import { Pool, type Dispatcher } from 'undici/index.js';
+import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { hasFakeTimers, nextTurn } from '../shared/clock.js';
 import { encode, LARGEST_HEADERS, type HttpRequest } from './http.js';
 import type { Reachability } from './reachability.js';
 import type { OpenResponse } from './response.js';
 
+/** How to send a request. */
+interface HowToSend {
+  /** Ends the request, and the reading of its response. */
+  readonly signal: AbortSignal;
+  /** Ends the request before it is written, for example while its connection is opened. */
+  readonly unsentSignal?: AbortSignal | undefined;
+  /** Called before the request is written. */
+  readonly onWrite?: (() => void) | undefined;
+  /** Milliseconds without data after which the body fails. The default is no limit. */
+  readonly pause?: number | undefined;
+}
+
 /**
- * The connections to one service. An unused one serves the next request. undici sends the requests; the three things in which it
- * differs from what a lease needs are in this file: its timeouts, idle connections under fake timers, and a `100 Continue`.
+ * The connections to one service. An unused one serves the next request. undici sends the requests; the four things in which it
+ * differs from what a lease needs are in this file: its timeouts, aborts before a request is written, idle connections under fake
+ * timers, and a `100 Continue`.
  */
 export class Connections {
   /** Resolves when the first connection is open and the requests that waited for it are sent. */
@@ -40,29 +54,52 @@ export class Connections {
     this.#withoutIdle = new Pool(origin, { ...options, pipelining: 0 });
   }
 
-  /**
-   * Sends a request. It follows no redirect. Rejects if no response arrives.
-   *
-   * @param pause Milliseconds without data after which the body fails. The default is no limit.
-   */
-  async send(message: HttpRequest, signal: AbortSignal, pause = 0): Promise<OpenResponse> {
+  /** Sends a request. It follows no redirect. Rejects if no response arrives. */
+  send(message: HttpRequest, { signal, unsentSignal, onWrite, pause = 0 }: HowToSend): Promise<OpenResponse> {
     const { url, method = 'GET' } = message;
     const { headers, text } = encode(message);
     // Before undici uses an idle connection again, it waits for the global `setImmediate`, which a test can have replaced.
     const pool = hasFakeTimers() ? this.#withoutIdle : this.#pool;
-    return pool.request({
-      method,
-      path: url.pathname + url.search,
-      headers,
-      body: text ?? null,
-      signal,
-      bodyTimeout: pause,
+    const abort = new LinkedAbort(signal);
+    return new Promise((resolve, reject) => {
+      const stopListening = onAbort(unsentSignal, () => {
+        abort.abort(unsentSignal!.reason);
+        // undici rejects when the connection is open.
+        reject(unsentSignal!.reason);
+      });
+      const write = () => {
+        stopListening();
+        if (!abort.signal.aborted) onWrite?.();
+      };
+      const request = {
+        method,
+        path: url.pathname + url.search,
+        headers,
+        body: text ?? null,
+        signal: abort.signal,
+        bodyTimeout: pause,
+      };
+      pool.compose(noting(write)).request(request).then(resolve, reject).finally(stopListening);
     });
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#pool.close(), this.#withoutIdle.close()]);
   }
+}
+
+/** Calls a function before a request is written. */
+function noting(onWrite: () => void): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) => {
+    // Not undici's DecoratorHandler, which fails after an informational response. The handler of a request has the older name.
+    const name = handler.onRequestStart ? 'onRequestStart' : 'onConnect';
+    const start = Reflect.get(handler, name) as (...args: unknown[]) => void;
+    Reflect.set(handler, name, (...args: unknown[]) => {
+      onWrite();
+      Reflect.apply(start, handler, args);
+    });
+    return dispatch(options, handler);
+  };
 }
 
 const CONTINUE = /^HTTP\/1\.\d 100$/;

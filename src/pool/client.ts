@@ -30,8 +30,10 @@ export interface SendOptions {
   signal?: AbortSignal | undefined;
   /** Aborts the request only before it is sent: afterwards the response must be read. */
   unsentSignal?: AbortSignal | undefined;
-  /** Called when the request is about to be sent. */
+  /** Called when the request is about to be sent, as soon as there is a connection. */
   onSend?: (() => void) | undefined;
+  /** Called when the request is written. */
+  onWrite?: (() => void) | undefined;
   /** Receives the content of a 200 as a stream of any size. Without it, the body is read into memory. */
   onContent?: (content: AsyncIterable<Uint8Array>, headers: HttpResponse['headers']) => Promise<void>;
 }
@@ -97,7 +99,7 @@ export class ServiceClient {
 
   /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */
   async send(request: ServiceRequest | CompleteRequest, options: SendOptions): Promise<HttpResponse> {
-    const { facts, signal, timeout = REQUEST_TIMEOUT, onSend, onContent } = options;
+    const { facts, signal, timeout = REQUEST_TIMEOUT, unsentSignal, onSend, onWrite, onContent } = options;
     if (this.#closed) throw new PoolClosedError(facts);
     const end = this.background.begin();
     const abort = new LinkedAbort(signal, timeout);
@@ -106,10 +108,12 @@ export class ServiceClient {
         const token = await this.#currentToken(options, abort);
         const { method, body } = request;
         const { url, headers } = authorize('url' in request ? request : this.complete(request), token);
-        const { connections } = await raceAbort(this.host.open(), abort.signal);
+        const { connections } = await raceAbort(raceAbort(this.host.open(), abort.signal), unsentSignal);
+        unsentSignal?.throwIfAborted();
         onSend?.();
         const message = { url, method, headers: { ...headers, ...(onContent && { accept: '*/*' }) }, body };
-        const sent = connections.send(message, abort.signal, onContent && LONGEST_PAUSE);
+        const pause = onContent && LONGEST_PAUSE;
+        const sent = connections.send(message, { signal: abort.signal, unsentSignal, onWrite, pause });
         const response = await this.#read(sent, message, options, abort);
         if (response.status !== 401 || isLast) return response;
       }
@@ -159,7 +163,7 @@ export class ServiceClient {
   async #read(
     sent: Promise<OpenResponse>,
     { url, method }: HttpRequest,
-    { signal, onContent, facts, timeout = REQUEST_TIMEOUT }: SendOptions,
+    { signal, unsentSignal, onContent, facts, timeout = REQUEST_TIMEOUT }: SendOptions,
     abort: LinkedAbort,
   ): Promise<HttpResponse> {
     const fail = (why: string, cause: unknown) => {
@@ -168,6 +172,7 @@ export class ServiceClient {
     };
     const response = await sent.catch((error: unknown) => {
       if (signal?.aborted) throw signal.reason;
+      if (unsentSignal?.aborted && error === unsentSignal.reason) throw error;
       if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
       if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);
       const advice = this.host.route.proxy === undefined ? '' : IDLE_ADVICE;

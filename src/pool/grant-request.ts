@@ -15,8 +15,8 @@ export interface GrantRequest<Session extends object = object> {
   readonly emit: (event: PoolEvent) => void;
   /** The browser is released also if this process is killed. */
   readonly onCrash?: boolean;
-  /** Called when the request is about to be sent: from then on, it may lease a browser. */
-  readonly onSend?: () => void;
+  /** Called when the request is written: from then on, it may lease a browser. */
+  readonly onWrite?: () => void;
 }
 
 /** Milliseconds within which the service can lease a browser for a request that was sent. */

@@ -85,10 +85,11 @@ export async function requestGrant<Session extends object>({
     const { onCrash = false } = how;
     const within = longestWait(request);
     ended ??= releases.acquiring({ search: pool.searchOf(lease), onCrash, within, onLost });
-    how.onSend?.();
   };
   const timeout = wait === undefined ? UNKNOWN_WAIT : wait * 1000 + ACQUIRE_GRACE;
-  const options = { facts: { pool: idOrName }, timeout, signal: cut.signal, unsentSignal: signal, onSend };
+  const { onWrite } = how;
+  const signals = { signal: cut.signal, unsentSignal: signal };
+  const options = { facts: { pool: idOrName }, timeout, ...signals, onSend, onWrite };
   const outcome = message
     ? readOutcome(client.send(message, options), request).finally(() => ended?.())
     : leaseByConnection(request);

@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { BrowserPool, withPooledBrowser, type RunEvent, type RunOptions } from '../../src/index.js';
+import { BrowserPool, runOf, withPooledBrowser, type RunEvent, type RunOptions } from '../../src/index.js';
 import { rejection } from '../pool/support.js';
 import { reply, TOKEN } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
@@ -155,4 +155,30 @@ describe('unreachableTimeout', () => {
     expect(error.message).toMatch(/^The service at .* could not be reached: connect ECONNREFUSED/);
     expect(error.message).not.toContain('enlarge the pool');
   });
+});
+
+it('sends nothing after an abort while its connection is opened, and no outcome is unknown', async () => {
+  const opening: Socket[] = [];
+  const proxy = await serve((socket) => socket.once('data', () => opening.push(socket)));
+  const service = { baseUrl: 'http://service.test', insecure: true, token: TOKEN, proxy: `http://${proxy}` };
+  const pool = new BrowserPool('pool', service);
+  const reason = new Error('enough');
+  const controller = new AbortController();
+  const { signal } = controller;
+  const calls = [
+    withPooledBrowser(pool, () => expect.fail('called'), { connector: plainConnector, signal }),
+    pool.acquire({}, { signal }),
+  ].map((call) => rejection(call));
+  await expect.poll(() => opening).toHaveLength(2);
+  controller.abort(reason);
+  expect(await Promise.all(calls)).toEqual([reason, reason]);
+  expect(runOf(await calls[0])).toMatchObject({ unknownAcquires: 0 });
+  let received = '';
+  const closed = opening.map(async (socket) => {
+    socket.on('data', (data) => (received += String(data))).write('HTTP/1.1 200 OK\r\n\r\n');
+    await once(socket, 'close');
+  });
+  await pool.close();
+  await Promise.all(closed);
+  expect(received).toBe('');
 });

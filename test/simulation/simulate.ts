@@ -109,7 +109,10 @@ function takeOver(world: World, service: SimulatedService): () => void {
   // Listeners that throw cause warnings.
   process.emitWarning = () => {};
   Host.prototype.open = async function (this: Host) {
-    const send: Connections['send'] = (message, signal) => service.send(message, signal, this.reachability);
+    const send: Connections['send'] = (message, { signal, onWrite }) => {
+      onWrite?.();
+      return service.send(message, signal, this.reachability);
+    };
     const connections = { connected: Promise.resolve(), send } as Connections;
     return { connections, spare: NO_SPARE, local: undefined };
   };
