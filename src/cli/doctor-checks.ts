@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import * as playwright from '../calls/playwright.js';
 import * as puppeteer from '../calls/puppeteer.js';
 import { findBrowser } from '../local/browser/find-browser.js';
@@ -7,6 +6,8 @@ import { sendOnce } from '../net/http.js';
 import { expectSuccess } from '../net/response.js';
 import { coreOf } from '../pool/pool-core.js';
 import { InvalidOptionError } from '../shared/errors.js';
+import { ConnectError } from '../shared/lease-errors.js';
+import { versionOf } from '../shared/library-version.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import type { RunOptions } from '../calls/options.js';
 import type { Run } from '../calls/run.js';
@@ -129,17 +130,11 @@ function checkLibraries(): Result {
       'exec and acquire still work, for programs with their own library.';
     return { status: 'failed', detail: `neither ${LIBRARIES.join(' nor ')} is installed`, advice };
   }
-  const versions = LIBRARIES.map((name) => (isInstalled(name) ? `${name} ${versionOf(name)}` : `no ${name}`));
+  const versions = LIBRARIES.map((name) =>
+    isInstalled(name) ? `${name} ${versionOf(name) ?? '(unknown version)'}` : `no ${name}`,
+  );
   if (!isInstalled(BIDI_LIBRARY)) versions.push(`no ${BIDI_LIBRARY} (a local pool needs it for BiDi)`);
   return ok(versions.join(', '));
-}
-
-function versionOf(name: string): string {
-  try {
-    return (createRequire(import.meta.url)(`${name}/package.json`) as { version: string }).version;
-  } catch {
-    return '(unknown version)';
-  }
 }
 
 async function checkAddress(on: Case): Promise<Result> {
@@ -274,8 +269,9 @@ async function checkConnection({ name, library, calculate }: Connection, on: Cas
   // A second attempt would hide the fault of the first.
   const limits = { ...LIMITS, acquireTimeout, pollTimeout: POLL_TIMEOUT, connectAttempts: 1 };
   const run = await calculate(pool, { ...limits, replays: 'off', signal }).catch((error: unknown) => {
-    // Not each browser has each protocol.
+    // Not each browser has each protocol. With 501, a local pool says which package is missing for BiDi.
     if (error instanceof InvalidOptionError && error.option === 'protocol') return error;
+    if (error instanceof ConnectError && error.status === 501) return error;
     throw error;
   });
   if (run instanceof Error) return skipped(run.message);

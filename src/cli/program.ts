@@ -38,14 +38,17 @@ export async function createProgram(args: readonly string[], interruption: Inter
     .option('--debug', 'print the stack of an error')
     .version(VERSION, '-V, --version', 'print the version')
     .exitOverride()
-    .configureOutput({ outputError: (text) => note(`${usageError(text)} ${HELP_HINT}`) })
+    .configureOutput({ outputError: (text) => note(usageError(text)) })
     .addHelpText('after', EXAMPLES)
     .addHelpText('afterAll', ({ command }) => exitCodesOf(command.name()));
   // The script of a shell calls it.
   const isComplete = args[0] === 'complete';
   for (const [name, summary, load] of COMMANDS) {
     if (isComplete && name === 'completion') continue;
-    const command = program.command(name).summary(summary);
+    const command = program
+      .command(name)
+      .summary(summary)
+      .configureOutput({ outputError: (text) => note(usageError(text, name)) });
     if (isComplete || args.includes(name)) (await load()).define(command, interruption);
   }
   if (isComplete) (await import('./completion.js')).addComplete(program);
@@ -53,11 +56,11 @@ export async function createProgram(args: readonly string[], interruption: Inter
 }
 
 /** Commander writes its suggestion on a line of its own, in brackets. */
-function usageError(text: string): string {
-  return sentence(oneLine(text.replace(/^error: /, '').replace('\n(', ' (')));
+function usageError(text: string, command?: string): string {
+  const fault = sentence(oneLine(text.replace(/^error: /, '').replace('\n(', ' (')));
+  const help = ['pooled-browser', ...(command ? [command] : []), '--help'].join(' ');
+  return `${fault} For help, run: ${help}`;
 }
-
-const HELP_HINT = 'For help, run: pooled-browser --help';
 
 const EXAMPLES = `
 Examples:

@@ -8,6 +8,7 @@ import type {
   ConnectOverCDPOptions,
   Page,
 } from 'playwright-core';
+import { environment } from '../shared/environment.js';
 import { addAdvice } from '../shared/errors.js';
 import { lazyLibrary } from '../shared/lazy.js';
 import {
@@ -71,6 +72,11 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
   };
 }
 
+/** Otherwise, a user who needs no browser on this machine reads that none is installed. */
+const OF_INSPECTOR =
+  'PWDEBUG is set: Playwright also opens its Inspector, which needs a browser of Playwright on this machine ' +
+  '(npx playwright install chromium) and a screen. Without PWDEBUG, only the leased browser is needed.';
+
 const OF_EACH_CONNECTION = { openUrl, observe, explain, pageId };
 
 async function connect(
@@ -86,7 +92,10 @@ async function connect(
     artifactsDir: artifacts.path,
     ...request.connectOptions,
   };
-  const browser = await chromium.connectOverCDP(url, options);
+  const browser = await chromium.connectOverCDP(url, options).catch((error: unknown) => {
+    if (error instanceof Error && environment.opensInspector()) error.message += `\n${OF_INSPECTOR}`;
+    throw error;
+  });
   emitContexts(browser);
   // A call that is still pending when the socket is taken over shows the reason.
   void socket.detached.then(() => {

@@ -40,6 +40,8 @@ export const environment = {
   noProxy: () => read('no_proxy') ?? read('NO_PROXY') ?? '',
   /** True in a worker of Playwright Test. */
   isTestWorker: () => read('TEST_WORKER_INDEX') !== undefined,
+  /** True if Playwright is to open its Inspector, as with `npx playwright test --debug`. */
+  opensInspector: () => read('PWDEBUG') === '1',
   /** Identifies the run of a test runner, in the runner and in its workers. */
   testRun: () => read(TEST_RUN),
   /** The processes that this process starts from now on belong to this run. */

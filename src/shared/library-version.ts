@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { MissingLibraryError } from './errors.js';
 import { isRecord } from './json.js';
 
@@ -29,13 +30,24 @@ export function expectVersion(name: string, installed = versionOf(name)): void {
   throw new MissingLibraryError(name, { installed, oldest });
 }
 
-function versionOf(name: string): string | undefined {
+/** The version of the package that a file would import. */
+export function versionOf(name: string, file = import.meta.url): string | undefined {
   try {
-    const path = createRequire(import.meta.url).resolve(`${name}/package.json`);
-    const manifest: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    const path = manifestOf(name, createRequire(file).resolve);
+    const manifest: unknown = path === undefined ? undefined : JSON.parse(readFileSync(path, 'utf8'));
     return isRecord(manifest) && typeof manifest['version'] === 'string' ? manifest['version'] : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Not each package exports its package.json: it is searched for in the folders in which Node searches. */
+function manifestOf(name: string, resolve: NodeJS.RequireResolve): string | undefined {
+  try {
+    return resolve(`${name}/package.json`);
+  } catch {
+    const places = resolve.paths(name) ?? [];
+    return places.map((folder) => join(folder, name, 'package.json')).find((path) => existsSync(path));
   }
 }
 

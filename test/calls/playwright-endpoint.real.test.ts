@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { chromium, firefox } from 'playwright-core';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { serveProxy, type PoolProxy, type ProxyEvent, type ProxyOptions } from '../../src/index.js';
 import { look, titled, useLocalPool } from '../support/local.js';
@@ -29,6 +29,16 @@ const LARGE = 51 * 1024 * 1024;
 
 const start = async (options: ProxyOptions = {}) => {
   proxy = await serveProxy(used.pool, { onClient: (event) => events.push(event), ...options });
+};
+
+const startIn = async (folder: string) => {
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    await start();
+  } finally {
+    process.chdir(before);
+  }
 };
 
 beforeEach(() => {
@@ -263,18 +273,37 @@ it.each([
       mkdirSync(dirname(manifest), { recursive: true });
       writeFileSync(manifest, JSON.stringify({ name, version }));
     }
-    const before = process.cwd();
-    process.chdir(folder);
-    try {
-      await start();
-    } finally {
-      process.chdir(before);
-    }
+    await startIn(folder);
     expect(proxy.playwrightUrl).toBeUndefined();
     const response = await fetch(`${proxy.url}/playwright`);
     expect([response.status, await response.text()]).toEqual([501, expect.stringContaining(reason)]);
   },
 );
+
+it('needs no browser on this machine for an Inspector, as Playwright does with PWDEBUG', async () => {
+  vi.stubEnv('PWDEBUG', '1');
+  await start();
+  const raw = await RawClient.open().finally(() => vi.unstubAllEnvs());
+  expect(await raw.call('Browser', 'newContext', {})).not.toHaveProperty('error');
+  raw.socket.terminate();
+});
+
+it('gives the reason if the server side of Playwright fails', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'project-'));
+  const broken = join(folder, 'node_modules', 'playwright-core');
+  mkdirSync(broken, { recursive: true });
+  const { version } = JSON.parse(readFileSync('node_modules/playwright-core/package.json', 'utf8')) as {
+    version: string;
+  };
+  writeFileSync(join(broken, 'package.json'), JSON.stringify({ name: 'playwright-core', version }));
+  const program =
+    'exports.chromium = { connectOverCDP: async () => { throw new Error("no such file: a.js"); } };';
+  writeFileSync(join(broken, 'index.js'), program);
+  await startIn(folder);
+  await expect(chromium.connect(proxy.playwrightUrl!)).rejects.toThrow(
+    /502 [^]*The server side of Playwright failed: no such file: a\.js/,
+  );
+});
 
 /** The contexts of the browser for its next lease. */
 const contextsOf = () =>

@@ -87,20 +87,21 @@ it.each([
   expect(service.requests).toEqual([]);
 });
 
-const HELP = ' For help, run: pooled-browser --help';
+const help = (...command: string[]) =>
+  ` For help, run: ${['pooled-browser', ...command, '--help'].join(' ')}`;
 const SEPARATOR =
   ' Put -- before the command, so that its options are not read as options of exec: pooled-browser exec POOL -- COMMAND.';
 
 it.each([
-  [['exec', 'scrapers', 'node', '-e', '1'], `unknown option '-e'.${SEPARATOR}${HELP}`],
-  [['exec', 'scrapers', '-e', '--', 'node'], `unknown option '-e'.${HELP}`],
+  [['exec', 'scrapers', 'node', '-e', '1'], `unknown option '-e'.${SEPARATOR}${help('exec')}`],
+  [['exec', 'scrapers', '-e', '--', 'node'], `unknown option '-e'.${help('exec')}`],
   [
     ['exec', 'scrapers', '--relase', 'reuse', 'node'],
-    `unknown option '--relase' (Did you mean --release?)${HELP}`,
+    `unknown option '--relase' (Did you mean --release?)${help('exec')}`,
   ],
-  [['flush', '--yse', 'a'], `unknown option '--yse' (Did you mean --yes?)${HELP}`],
-  [['flush'], `missing required argument 'pool'.${HELP}`],
-  [['flsh'], `unknown command 'flsh' (Did you mean flush?)${HELP}`],
+  [['flush', '--yse', 'a'], `unknown option '--yse' (Did you mean --yes?)${help('flush')}`],
+  [['flush'], `missing required argument 'pool'.${help('flush')}`],
+  [['flsh'], `unknown command 'flsh' (Did you mean flush?)${help()}`],
 ])('explains the wrong usage %j on one line, in whole sentences', async (args, message) => {
   const { code, stderr } = await runHere(args);
   expect({ code, stderr }).toStrictEqual({ code: 2, stderr: `pooled-browser: ${message}\n` });

@@ -96,6 +96,18 @@ describe('a connector', () => {
       expect(basename(artifactsDir as string)).toMatch(/^pooled-browser-artifacts-/);
     });
 
+    it('names the Inspector, which needs a browser here, if a connect fails while PWDEBUG is set', async () => {
+      const connectOverCDP = () => Promise.reject(new Error('No browser found on the system.'));
+      const connector = playwright({ chromium: { connectOverCDP } });
+      const connect = async () => (await rejection(connector.connect(request({})))).message;
+      expect(await connect()).toBe('No browser found on the system.');
+      vi.stubEnv('PWDEBUG', '1');
+      expect(await connect()).toMatch(
+        /^No browser found.*\nPWDEBUG is set: Playwright also opens its Inspector/,
+      );
+      vi.unstubAllEnvs();
+    });
+
     it('stores its files in a folder that is removed with the connection, also after a failed connect', async () => {
       const artifactsDir = (await optionsOf({}))['artifactsDir'] as string;
       await writeFile(join(artifactsDir, 'download'), 'bytes');

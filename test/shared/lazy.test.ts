@@ -1,7 +1,10 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { MissingLibraryError } from '../../src/index.js';
 import { lazy, lazyLibrary } from '../../src/shared/lazy.js';
-import { expectVersion } from '../../src/shared/library-version.js';
+import { expectVersion, versionOf } from '../../src/shared/library-version.js';
 import { rejection } from '../pool/support.js';
 
 it('loads at the first call and only once, and again after a failure', async () => {
@@ -52,3 +55,19 @@ it.each([
   ['ioredis', '10.0.0'],
   ['another', '0.0.1'],
 ])('accepts %s %s', (name, version) => expect(() => expectVersion(name, version)).not.toThrow());
+
+it.each([
+  ['exports its package.json', {}],
+  ['hides its package.json', { exports: { '.': './index.js' } }],
+  ['has another file at this path', { exports: { './*': './lib/*' } }],
+])('reads the version of a package that %s', (_what, manifest) => {
+  const project = mkdtempSync(join(tmpdir(), 'project-'));
+  const folder = join(project, 'node_modules', 'library');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name: 'library', version: '1.2.3', ...manifest }),
+  );
+  expect(versionOf('library', join(project, 'index.js'))).toBe('1.2.3');
+  expect(versionOf('another', join(project, 'index.js'))).toBeUndefined();
+});

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { raceTimeout } from '../../shared/abort.js';
 import { environment } from '../../shared/environment.js';
+import { ConnectError } from '../../shared/lease-errors.js';
 
 /** Time in ms to close the contexts of a client. The end of the lease closes what is left. */
 const CLOSE_TIMEOUT = 2000;
@@ -49,17 +50,20 @@ export class ServerThread {
   readonly #worker: Worker;
   readonly #ended: Promise<unknown>;
 
+  /** @throws ConnectError if Playwright itself fails; the reason of the signal. */
   static async start(how: HowToServe): Promise<ServerThread> {
     const { playwright, browserUrl, folder, copiesUploads, signal } = how;
     // Playwright writes the URL into this folder. By default, other users of this machine may read it.
     const registry = join(folder, 'registry');
     await mkdir(registry, { mode: 0o700 });
+    // With PWDEBUG, the server would open the window of an inspector, whose browser need not be installed. The client has its own.
+    const { PWDEBUG: _ofClient, ...variables } = environment.forProgram();
     const worker = new Worker(PROGRAM, {
       eval: true,
       // With isLocal, uploads are files of this machine, of any size. Otherwise they are arguments of a command, up to 50 MB.
       workerData: { playwright, browserUrl, artifactsDir: folder, isLocal: copiesUploads },
       env: {
-        ...environment.forProgram(),
+        ...variables,
         PWTEST_SERVER_REGISTRY: registry,
         PLAYWRIGHT_SERVER_REGISTRY: registry,
       },
@@ -70,7 +74,9 @@ export class ServerThread {
     } catch (error) {
       worker.on('error', () => {});
       await worker.terminate();
-      throw error;
+      if (signal.aborted) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new ConnectError(`The server side of Playwright failed: ${reason}`, { cause: error });
     }
   }
 
