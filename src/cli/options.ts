@@ -27,19 +27,18 @@ export function addPoolArgument(command: Command): Command {
 }
 
 /**
- * Adds the pool and further arguments, of which the first is required. Where BROWSER_POOL names the pool, the parser requires none:
- * only `separatePool` sees whether the first one is the pool.
+ * Adds the pool and further arguments, of which the first is required. The parser requires none of these: only `separatePool` sees
+ * whether the first argument is the pool.
  */
 export function addPoolAndArguments(
   command: Command,
   ...further: readonly (readonly [name: string, description: string])[]
 ): Command {
   addPoolArgument(command);
+  const pool = environment.pool() === undefined ? '<pool>' : '[pool]';
+  command.usage(['[options]', pool, ...further.map(([name]) => name)].join(' '));
   for (const [name, description] of further)
-    command.argument(
-      environment.pool() === undefined ? name : name.replace('<', '[').replace('>', ']'),
-      description,
-    );
+    command.argument(name.replace('<', '[').replace('>', ']'), description);
   return command;
 }
 
@@ -47,7 +46,7 @@ export function addPoolAndArguments(
  * Returns the pool and the further arguments of a command.
  *
  * @param required The name of the first further argument.
- * @param isLeftOut Whether the arguments begin without the pool. Asked only where BROWSER_POOL names it.
+ * @param isLeftOut Whether the arguments begin without the pool.
  */
 export function separatePool(
   command: Command,
@@ -56,10 +55,17 @@ export function separatePool(
 ): [pool: string, first: string, ...rest: string[]] {
   const { args } = command;
   const pool = environment.pool();
-  const [given, first, ...rest] = pool !== undefined && isLeftOut(args) ? [pool, ...args] : args;
-  if (given === undefined || first === undefined)
-    command.error(`error: missing required argument '${required}'`, { code: 'commander.missingArgument' });
+  const isWithoutPool = isLeftOut(args);
+  if (isWithoutPool && pool === undefined)
+    refuseMissing(command, 'pool', `\nPut its name before the ${required}, or set BROWSER_POOL`);
+  const [given, first, ...rest] = isWithoutPool && pool !== undefined ? [pool, ...args] : args;
+  if (given === undefined || first === undefined) refuseMissing(command, required);
   return [given, first, ...rest];
+}
+
+function refuseMissing(command: Command, name: string, advice = ''): never {
+  const message = `error: missing required argument '${name}'${advice}`;
+  command.error(message, { code: 'commander.missingArgument' });
 }
 
 /** Whether the first argument is a script: no pool has such a name. */

@@ -89,6 +89,8 @@ it.each([
 
 const help = (...command: string[]) =>
   ` For help, run: ${['pooled-browser', ...command, '--help'].join(' ')}`;
+const withoutPool = (first: string, command: string) =>
+  `missing required argument 'pool'. Put its name before the ${first}, or set BROWSER_POOL.${help(command)}`;
 const SEPARATOR =
   ' Put -- before the command, so that its options are not read as options of exec: pooled-browser exec POOL -- COMMAND.';
 
@@ -101,6 +103,13 @@ it.each([
   ],
   [['flush', '--yse', 'a'], `unknown option '--yse' (Did you mean --yes?)${help('flush')}`],
   [['flush'], `missing required argument 'pool'.${help('flush')}`],
+  [['exec'], `missing required argument 'pool'.${help('exec')}`],
+  [['exec', 'pool'], `missing required argument 'command'.${help('exec')}`],
+  [['exec', '--', 'true'], withoutPool('command', 'exec')],
+  // Otherwise, npm would be the pool, and test the command.
+  [['exec', '--', 'npm', 'test'], withoutPool('command', 'exec')],
+  [['map', 'test/cli/task.mjs', 'LICENSE'], withoutPool('script', 'map')],
+  [['work', 'test/cli/task.mjs', '--queue', 'q'], withoutPool('script', 'work')],
   [['flsh'], `unknown command 'flsh' (Did you mean flush?)${help()}`],
 ])('explains the wrong usage %j on one line, in whole sentences', async (args, message) => {
   const { code, stderr } = await runHere(args);
