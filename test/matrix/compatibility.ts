@@ -126,6 +126,18 @@ ${table(
   }),
 )}
 
+## Older versions of Chromium
+
+The combinations run with the browsers of the last table. On 2026-11-27, the tests of connecting, leases, cleaning, jobs and
+features in the layer \`real\` were also run with older ones, by \`CHROME_PATH\`:
+
+| Chromium       | what differs                                                                                                 |
+| -------------- | ------------------------------------------------------------------------------------------------------------ |
+| 150.0.7871.100 | nothing of a lease. Its own WebSockets send neither the language nor the extra headers of their context, those of \`exposeNetwork\` do |
+| 140.0.7339.0   | \`exposeNetwork\` takes two names with the same last two labels for one site; over BiDi, a browser without any page is replaced by another one |
+| 137, 133       | one lease in the browser's own context: cleaned and reused                                                    |
+| 131            | does not count its keepalive requests: it is destroyed after a lease that used its own context, and reused after others |
+
 ## Versions of libraries
 
 ${table(
