@@ -37,7 +37,7 @@ function systemId(): string | undefined {
 }
 
 /** When a process started, which distinguishes processes with the same id. A zombie has ended. */
-function startOf(pid: number): string | undefined {
+export function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name of the program, in brackets, may contain spaces.

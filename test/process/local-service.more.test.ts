@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -104,4 +104,30 @@ it.each([
 it('explains what to do if there is no Chromium', async () => {
   const [line] = await run(['runs'], { CHROME_PATH: '/nowhere/chromium' });
   expect(line).toMatch(/^BrowserNotFoundError ERR_BROWSER_NOT_FOUND: .*\/nowhere\/chromium/);
+});
+
+it('the profile of a killed process is removed by the next one, and not while its browser runs', async () => {
+  const profiles = () =>
+    readdirSync(process.env['TMPDIR']!).filter((name) => /^pooled-browser-\w{6}$/.test(name));
+  const open = async () => {
+    const others = profiles();
+    const program = start('embedded', ['hang']);
+    await program.prints(/leased/);
+    const profile = profiles().find((name) => !others.includes(name))!;
+    const [browser] = running(`--user-data-dir=${join(process.env['TMPDIR']!, profile)}`);
+    return { program, profile, browser: browser!.pid };
+  };
+  const killed = await open();
+  // A browser ends soon after its process; this one takes longer.
+  process.kill(-killed.browser, 'SIGSTOP');
+  killed.program.child.kill('SIGKILL');
+  await killed.program.exit;
+  const second = await open();
+  expect(profiles().toSorted()).toEqual([killed.profile, second.profile].toSorted());
+  process.kill(-killed.browser, 'SIGKILL');
+  await expect.poll(() => running(killed.profile)).toEqual([]);
+  const third = await open();
+  await expect.poll(() => profiles().toSorted()).toEqual([second.profile, third.profile].toSorted());
+  for (const { program } of [second, third]) program.child.kill('SIGTERM');
+  await Promise.all([second.program.exit, third.program.exit]);
 });

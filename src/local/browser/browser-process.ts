@@ -1,14 +1,13 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { environment } from '../../shared/environment.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { redact } from '../../shared/redact.js';
+import { makeProfileFolder } from '../../shared/temporary-folder.js';
 
 /** How a browser starts with its profile. */
 interface Command {
@@ -18,8 +17,6 @@ interface Command {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** The prefix shows which program created the profile folder. */
-const PROFILE_PREFIX = 'pooled-browser-';
 const START_TIMEOUT = 45_000;
 /** Characters of the browser's output that are kept, and shown when it does not start. */
 const LONGEST_OUTPUT = 4000;
@@ -35,7 +32,7 @@ export abstract class BrowserProcess {
   readonly exited: Promise<unknown>;
   protected readonly child: ChildProcess;
   readonly #path: string;
-  readonly #profile = mkdtempSync(join(tmpdir(), PROFILE_PREFIX));
+  readonly #profile: string;
   readonly #unguard = beforeProcessEnds({ atExit: () => this.#killNow() });
   /** The end of its output, for the message about a failed start. */
   #output = '';
@@ -43,7 +40,9 @@ export abstract class BrowserProcess {
 
   /** @param commandFor Returns the command for the folder of the profile. Its output of errors must be a pipe. */
   protected constructor(commandFor: (profile: string) => Command) {
-    const { path, args, stdio, env } = commandFor(this.#profile);
+    const { path: profile, onStarted } = makeProfileFolder();
+    this.#profile = profile;
+    const { path, args, stdio, env } = commandFor(profile);
     this.#path = path;
     this.child = spawn(path, args, {
       detached: process.platform !== 'win32',
@@ -51,6 +50,7 @@ export abstract class BrowserProcess {
       env: { ...environment.forHelperProgram(), ...env },
       windowsHide: true,
     });
+    if (this.child.pid !== undefined) onStarted(this.child.pid);
     this.exited = this.child.pid === undefined ? Promise.resolve() : once(this.child, 'exit').catch(() => {});
     // Without listeners, a failed start or a broken pipe would end this process. `exited` reports both.
     for (const stream of this.child.stdio) stream?.on('error', () => {});
