@@ -256,7 +256,12 @@ it('tells a client of CDP that the address is of another protocol', async () => 
 
 it.each([
   ['no playwright-core', [], '', 'No playwright-core was found'],
-  ['one without bind', ['playwright-core'], '1.58.2', 'is 1.58.2, and this address needs 1.59.0 or newer'],
+  [
+    'one without bind',
+    ['playwright-core'],
+    '1.58.2',
+    "is 1.58.2, and Playwright's own protocol needs 1.59.0 or newer",
+  ],
   // Beside it, a newer playwright-core would be of another version than the runner.
   [
     'a runner without bind',

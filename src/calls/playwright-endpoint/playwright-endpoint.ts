@@ -31,7 +31,7 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
       };
     const { version } = this.#copy;
     if (!isOlder(version, OLDEST)) return undefined;
-    const reason = `The playwright-core of the current folder is ${version}, and this address needs ${OLDEST} or newer. ${howToInstall()}`;
+    const reason = `The playwright-core of the current folder is ${version}, and Playwright's own protocol needs ${OLDEST} or newer. ${howToInstall()}`;
     return { status: 501, reason };
   }
 
