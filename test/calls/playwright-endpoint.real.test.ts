@@ -255,7 +255,12 @@ it('tells a client of CDP that the address is of another protocol', async () => 
 });
 
 it.each([
-  ['no playwright-core', [], '', 'No playwright-core was found'],
+  [
+    'no playwright-core',
+    [],
+    '',
+    'Start pooled-browser in a folder of the project that has it, or install it: npm i',
+  ],
   [
     'one without bind',
     ['playwright-core'],

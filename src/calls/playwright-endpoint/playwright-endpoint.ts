@@ -27,11 +27,11 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
     if (!this.#copy)
       return {
         status: 501,
-        reason: `No playwright-core was found from the current folder. ${howToInstall()}`,
+        reason: `No playwright-core was found from the current folder. Start pooled-browser in a folder of the project that has it, or install it: ${installCommand()}`,
       };
     const { version } = this.#copy;
     if (!isOlder(version, OLDEST)) return undefined;
-    const reason = `The playwright-core of the current folder is ${version}, and Playwright's own protocol needs ${OLDEST} or newer. ${howToInstall()}`;
+    const reason = `The playwright-core of the current folder is ${version}, and Playwright's own protocol needs ${OLDEST} or newer. Install it: ${installCommand()}`;
     return { status: 501, reason };
   }
 
@@ -60,8 +60,8 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
   }
 }
 
-function howToInstall(): string {
-  return `Install it: npm install ${playwrightPackage()}@latest`;
+function installCommand(): string {
+  return `npm install ${playwrightPackage()}@latest`;
 }
 
 const NEEDS_SECRET =
