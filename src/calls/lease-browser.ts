@@ -123,10 +123,12 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   options: HeldLeaseOptions<LibraryTypes, Session> & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
   const fromHere = callSite();
-  const caller = 'leaseBrowser';
-  const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
+  const { connector, rest } = readConnector<Handles, typeof options>(options, 'leaseBrowser');
+  const isOfFixtures = OPENS_CONTEXTS in rest;
+  // Errors name what the user has written.
+  const caller = isOfFixtures ? 'pooledBrowser' : 'leaseBrowser';
   const settings = readLeaseOptions(heldLeaseChecks, rest, { caller, connector });
-  const isOwnContextUsed = OPENS_CONTEXTS in rest ? false : undefined;
+  const isOwnContextUsed = isOfFixtures ? false : undefined;
   const plan = { settings, connector, addedNames: NAMES, isOwnContextUsed };
   const pools = [resolvePool(pool)] as const;
   const opening = loadLease().then(async ({ openLease, createFeatures }) =>
