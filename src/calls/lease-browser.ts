@@ -158,6 +158,9 @@ export async function leaseSession<Session extends object, Handles = never>(
 /**
  * Continues a detached lease, in this or another process: connects to its browser. The caller must call `release()`.
  *
+ * If several attach to one lease, the first release ends the lease. Before a later one cleans or releases the browser, which may belong
+ * to another lease then, the service is asked whose it is, which needs a service that shows the tags or the name of a lease.
+ *
  * @param lease The result of `detach`, or its `secret`.
  * @param options {@link AttachOptions}, and the connector of an automation library.
  * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease stays as

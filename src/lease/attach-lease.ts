@@ -44,7 +44,8 @@ function joinLease<Session extends object>(
 ): Acquired<Session> {
   const { id: sessionId } = handover.grant;
   // Built here: the token must not be sent where a record from outside wants it.
-  const ticket = pool.ticketOf(sessionId, handover.lease, handover.isMarkShown);
+  const own = pool.ticketOf(sessionId, handover.lease, handover.isMarkShown);
+  const ticket = own && { ...own, isShared: true };
   const freePlace = pool.queue.join(sessionId, { limit: pool.limit, isAlone: !ticket });
   if (freePlace) return { ...handover, pool, ticket, servedAt: undefined, freePlace };
   const message = 'Another lease of this process uses the browser: release that lease first.';

@@ -46,6 +46,8 @@ export class HeldBrowser<Session extends object> {
   #isOwnContextGiven: boolean;
   #hasTouchedOwnContext = false;
   #mayBeReused = true;
+  /** Another program, which had attached to the lease, has released the browser. */
+  #isOver = false;
   readonly #acquired: Acquired<Session>;
   readonly #pending: PendingRelease;
   readonly #release: ReleaseOption<Session>;
@@ -139,6 +141,8 @@ export class HeldBrowser<Session extends object> {
     const isKept = release === 'reuse' || (release === 'destroy' && this.endsWith !== 'nothing');
     const clean = async () => {
       await inTime(connection, CLOSE_TIMEOUT, () => connection.cleanup());
+      this.#isOver = await this.#pending.isOver();
+      if (this.#isOver) throw new Error('Another program has released the browser.');
       const isOwnContextUsed = this.#isOwnContextUsed;
       if (!this.#canBeReused || isKept) return;
       await inTime(connection, CLEAN_TIMEOUT, () => connection.clean({ isOwnContextUsed }));
@@ -156,7 +160,7 @@ export class HeldBrowser<Session extends object> {
 
   /** What to do with the browser, by the option `release`. */
   choose(outcome: Omit<LeaseOutcome, 'session'>): ReleaseChoice {
-    const chosen = this.#chosen(outcome);
+    const chosen = this.#isOver ? 'leave' : this.#chosen(outcome);
     if (chosen !== 'destroy' || this.endsWith !== 'nothing') return chosen;
     if (outcome.healthy) return 'reuse';
     // Nothing can destroy the browser: the next lease of this process cleans it first.

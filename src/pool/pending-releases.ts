@@ -6,7 +6,7 @@ import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
 import type { ServiceClient } from './client.js';
 import type { PoolEvent } from './events.js';
 import { ReleaseHelper, type HelpedLease, type HelpRequest } from './release-helper.js';
-import { releaseBrowser, replyOf, type SendRelease } from './release.js';
+import { isLeaseOver, releaseBrowser, replyOf, type SendRelease } from './release.js';
 import { serviceError } from '../net/response.js';
 import { isSuccess, isTransientError } from '../net/status.js';
 import type { ReleaseTicket, SearchTicket } from './tickets.js';
@@ -74,6 +74,12 @@ export class PendingRelease {
     const released = isReused || (reuse && !ticket) ? 'reused' : 'destroyed';
     this.#emit?.({ type: 'released', ...facts, released });
     return released;
+  }
+
+  /** Whether somebody else has released the browser, which may belong to another lease now. Never rejects. */
+  async isOver(): Promise<boolean> {
+    const send = this.#all.sender({ pool: this.#all.idOrName, sessionId: this.#id });
+    return this.#ticket !== undefined && isLeaseOver(this.#ticket, send);
   }
 
   /** Removes the session from those that this process must release. */

@@ -13,8 +13,8 @@ import {
 } from './tickets.js';
 
 /**
- * What may have happened to the session so far: nothing; a release for reuse was sent, and the service reports that it failed;
- * or it may have been processed, so that the session may belong to another lease.
+ * What may have happened to the session so far: nothing; a release for reuse was sent, and the service reports that it failed, or
+ * somebody else may have released it; or our release may have been processed, so that the session may belong to another lease.
  */
 export type Doubt = 'none' | 'failed' | 'unknown';
 
@@ -122,6 +122,9 @@ const LONGEST_PART = 1 / 2;
 /** Shortest timeout of a request in ms, if there is time. */
 const SHORTEST_REQUEST = 1000;
 
+/** Of the check before the cleaning of a browser, in ms. */
+const CHECK_TIMEOUT = 5000;
+
 /** Sends a request of a release. Never rejects. */
 export type SendRelease = (request: CompleteRequest, timeout: number) => Promise<Reply>;
 
@@ -144,7 +147,9 @@ export async function releaseBrowser(
   const timeLeft = () => Math.max(0, timeout - (clock.now() - began));
   // A request that the deadline interrupts would only add doubt.
   const needed = Math.min(SHORTEST_REQUEST, timeout * LONGEST_PART);
-  let step = nextStep(policy, doubt);
+  // Without a check of the owner, the release could end the lease of somebody else.
+  const isDoubtful = ticket.isShared === true && ticket.owner?.isShown === true && doubt === 'none';
+  let step = nextStep(policy, isDoubtful ? 'failed' : doubt);
   let asked: number | undefined;
   for (let failures = 0; ;) {
     if (step.next !== 'release' && step.next !== 'check owner') return step.next;
@@ -162,6 +167,12 @@ export async function releaseBrowser(
     asked = reply.retryAfter;
     step = nextStep(policy, step.doubt, check ? readOwner(reply, check) : { ...reply, to: 'release' });
   }
+}
+
+/** Whether the service shows that a lease, which others can have released, is over. Never rejects. */
+export async function isLeaseOver({ isShared, owner }: ReleaseTicket, send: SendRelease): Promise<boolean> {
+  if (!isShared || !owner?.isShown) return false;
+  return readOwner(await send(owner, CHECK_TIMEOUT), owner).isOurs === false;
 }
 
 function readOwner(reply: Reply, check: OwnerCheck): OwnerReply {

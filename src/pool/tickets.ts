@@ -20,6 +20,8 @@ export interface ReleaseTicket {
    * has one lease.
    */
   readonly owner?: OwnerCheck | null;
+  /** Others can have released the lease meanwhile, such as a second program that has attached to it. */
+  readonly isShared?: boolean;
 }
 
 export interface OwnerCheck extends CompleteRequest, Pick<OwnerTest, 'at' | 'is'> {

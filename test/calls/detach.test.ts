@@ -41,6 +41,29 @@ describe('detach', () => {
     expect(played.service.of('acquire')).toHaveLength(1);
   });
 
+  it('lets several attach: whoever releases later does not end the next lease of the browser', async () => {
+    await using played = await PlayedLease.start();
+    const detached = await (await played.lease()).detach();
+    const { pool, connector, service } = played;
+    const attach = (release: 'auto' | 'destroy') => attachBrowser(detached, { pool, connector, release });
+    const [first, second, third] = [await attach('auto'), await attach('auto'), await attach('destroy')];
+    expect(await first.release()).toMatchObject({ released: 'reused', cleanupErrors: [] });
+    // The same session, with another lease.
+    const next = await played.lease();
+    played.browser.received.splice(0);
+    for (const late of [second, third]) {
+      const { released, cleanupErrors } = await late.release();
+      expect([released, String(cleanupErrors[0]!.cause)]).toEqual([
+        'left',
+        expect.stringMatching(/has released/),
+      ]);
+    }
+    expect(played.browser.received).toEqual([]);
+    expect(service.of('release')).toHaveLength(1);
+    expect(await next.release()).toMatchObject({ released: 'reused' });
+    expect(service.of('release')).toHaveLength(2);
+  });
+
   it('is refused after the end of the lease, and rejects with the reason after an abort', async () => {
     await using played = await PlayedLease.start();
     const lease = await played.lease();
