@@ -28,7 +28,7 @@ export function checkBaseUrl(baseUrl: unknown, { insecure = false } = {}): URL {
   }
   if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) {
     throw invalid(
-      `baseUrl must be an absolute URL that begins with https:// or http://, not ${proposeAddress(baseUrl)}`,
+      `baseUrl must be local, or an absolute URL that begins with https:// or http://, not ${proposeAddress(baseUrl)}`,
     );
   }
   const url = new URL(baseUrl);
@@ -48,6 +48,7 @@ export function checkBaseUrl(baseUrl: unknown, { insecure = false } = {}): URL {
 function proposeAddress(baseUrl: string): string {
   if (/[@?#]/.test(baseUrl)) return 'this value, which is not shown because it may contain a secret.';
   const shown = `${JSON.stringify(baseUrl)}.`;
+  if (/^\W*local\W*$/i.test(baseUrl)) return `${shown} Did you mean local?`;
   const rest = baseUrl.replace(/^\w*:?\/\//, '');
   if (!URL.canParse(`https://${rest}`)) return shown;
   const isLocal = isLoopback(new URL(`https://${rest}`).hostname);

@@ -42,7 +42,7 @@ describe.each(CLIENTS)('$args', ({ args, route, status, advice }) => {
     ];
     expectRefusal(tokenless, 'set the environment variable BROWSER_POOL_ACCESS_TOKEN');
     expectRefusal(homeless, 'pass --base-url, or set BROWSER_POOL_BASE_URL');
-    expectRefusal(wrong, '--base-url or BROWSER_POOL_BASE_URL must be an absolute URL');
+    expectRefusal(wrong, '--base-url or BROWSER_POOL_BASE_URL must be local, or an absolute URL');
     expect(service.requests).toEqual([]);
   });
 

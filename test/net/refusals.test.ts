@@ -123,6 +123,7 @@ it.for<[unknown, RegExp]>([
   [5, /absolute URL/],
   [new URL('https://pool.example.com'), /absolute URL|https/],
   // The end of the message suggests a correction.
+  ['Local', /must be local, or an absolute URL.*not "Local"\. Did you mean local\?$/],
   ['localhost:4411', /absolute URL.*not "localhost:4411"\. Did you mean http:\/\/localhost:4411\?$/],
   ['127.0.0.1:4411/v1', /not "127\.0\.0\.1:4411\/v1"\. Did you mean http:\/\/127\.0\.0\.1:4411\/v1\?$/],
   [
