@@ -126,6 +126,7 @@ export const EVENTS = {
   'Target.detachedFromTarget': v.object({ sessionId: may(idOfSession) }),
   'Target.targetCreated': v.object({ targetInfo }),
   'Target.targetInfoChanged': v.object({ targetInfo }),
+  'Inspector.targetReloadedAfterCrash': v.object({}),
   'Log.entryAdded': logEntry,
   'Page.frameNavigated': frameNavigated,
   'Runtime.executionContextCreated': v.object({

@@ -14,6 +14,7 @@ interface Party {
   readonly filters: Map<string, { readonly filter: Filter; readonly below: string | undefined }>;
   /** The targets that may go on. */
   readonly ready: Set<string>;
+  readonly preparesAgain: boolean;
 }
 
 /** A target that waits. */
@@ -22,6 +23,8 @@ interface Starting {
   readonly type: string;
   /** Of a page that another one has opened. */
   readonly openerId?: string | undefined;
+  /** It was stopped, and is the same target. */
+  readonly isAgain?: boolean;
 }
 
 /** Where a client attaches. */
@@ -30,6 +33,8 @@ interface Attaching {
   readonly below?: string | undefined;
   /** Resolves when the browser has done it. */
   readonly done?: Promise<unknown> | undefined;
+  /** The client also prepares a service worker that begins again. A library does not. Default: false. */
+  readonly preparesAgain?: boolean;
 }
 
 /**
@@ -57,10 +62,10 @@ export class PageStarts {
     client: object,
     session: string,
     filter: Filter | undefined,
-    { below, done }: Attaching = {},
+    { below, done, preparesAgain = false }: Attaching = {},
   ): boolean {
     const isNew = !this.#parties.has(client);
-    const party: Party = this.#parties.get(client) ?? { filters: new Map(), ready: new Set() };
+    const party: Party = this.#parties.get(client) ?? { filters: new Map(), ready: new Set(), preparesAgain };
     this.#parties.set(client, party);
     if (filter) party.filters.set(session, { filter, below });
     else party.filters.delete(session);
@@ -107,8 +112,9 @@ export class PageStarts {
    *
    * @param below The page, frame or worker to which it belongs.
    */
-  async settled({ targetId, type, openerId }: Starting, below?: string): Promise<void> {
-    const isReady = ({ filters, ready }: Party) =>
+  async settled({ targetId, type, openerId, isAgain }: Starting, below?: string): Promise<void> {
+    const isReady = ({ filters, ready, preparesAgain }: Party) =>
+      (isAgain && !preparesAgain) ||
       ready.has(targetId) ||
       ![...filters.values()].some((one) => one.below === below && admits(one.filter, type));
     // A page that a client opens is blank, and has no frames yet.

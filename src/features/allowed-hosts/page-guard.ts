@@ -84,6 +84,9 @@ export class PageGuard {
       this.#workers.delete(sessionId);
       if (targetId !== undefined) this.#end(targetId, new Error('The page is closed.'));
     },
+    'Inspector.targetReloadedAfterCrash': (_params, session = '') => {
+      if (this.#workers.has(session)) void this.#beginAgain(session).catch(() => {});
+    },
     'Log.entryAdded': ({ entry: { text, url } }, session = '') => {
       const transport = NO_TRANSPORT.exec(text)?.[1];
       if (transport !== undefined) return this.#onRefused(transport);
@@ -155,6 +158,14 @@ export class PageGuard {
     await goOn();
     await removed;
     this.#preparedOf(targetId).start(sessionId);
+  }
+
+  /** Chromium lets a service worker that was stopped wait again. It has the commands of its sessions, and attaches to nothing new. */
+  async #beginAgain(sessionId: string): Promise<void> {
+    const targetId = this.#targets.get(sessionId)!;
+    this.#starts.begin(targetId);
+    await this.#starts.settled({ targetId, type: 'service_worker', isAgain: true });
+    await this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId);
   }
 
   /**

@@ -64,6 +64,11 @@ export class Targets {
       this.#attached.delete(sessionId);
       this.#leave(sessionId);
     },
+    'Inspector.targetReloadedAfterCrash': (_params, session = '') => {
+      const target = this.#attached.get(session);
+      // Chromium lets a service worker that was stopped wait again, and no page.
+      if (target?.type === 'service_worker') void this.#begin(target);
+    },
     'Runtime.executionContextCreated': ({ context: { id, origin, auxData } }, session = '') => {
       const { frameId, isDefault } = auxData ?? {};
       // The JavaScript world of a client can have another origin than the document.
@@ -171,7 +176,8 @@ export class Targets {
     const { sessionId, targetId: below } = target ?? {};
     const how = { autoAttach: true, waitForDebuggerOnStart: !this.#starts.isHeld, flatten: true };
     const done = this.#cdp().send('Target.setAutoAttach', how, sessionId);
-    if (this.#starts.isHeld) this.#starts.attach(this, sessionId ?? '', filterOf(undefined), { below, done });
+    const attaching = { below, done, preparesAgain: true };
+    if (this.#starts.isHeld) this.#starts.attach(this, sessionId ?? '', filterOf(undefined), attaching);
     await done;
   }
 }

@@ -6,6 +6,7 @@ import * as puppeteer from '../../../src/puppeteer.js';
 import { CdpRelay, type Change } from '../../support/cdp-relay.js';
 import { OTHER_HOSTS, useJudges } from '../../support/host-judges.js';
 import { look, useLocalPool } from '../../support/local.js';
+import { Site } from '../../support/site.js';
 
 const used = useLocalPool({ args: [OTHER_HOSTS] });
 const { site, allowedHosts, kinds, loadAll, reached } = useJudges();
@@ -153,6 +154,37 @@ it('what a page logs is garbage, as without the option', async () => {
     allowedHosts: allowedHosts(),
     exposeNetwork: 'localhost:9',
   });
+});
+
+/** A service worker that answers with the class of WebSockets that it had when it began: exposeNetwork puts a nameless proxy in its place. */
+const WORKER = `
+  const body = String(WebSocket);
+  onactivate = (event) => event.waitUntil(clients.claim());
+  onfetch = (event) => event.request.url.endsWith('/made') && event.respondWith(new Response(body));`;
+
+it.each([
+  ['allowedHosts', (host: string) => ({ allowedHosts: host }), true],
+  ['exposeNetwork', (host: string) => ({ exposeNetwork: host }), false],
+  ['both', (host: string) => ({ allowedHosts: host, exposeNetwork: host }), false],
+])('%s: a service worker that was stopped begins again', async (_name, optionsFor, isNative) => {
+  await using app = await Site.open(({ url }, response) =>
+    url === '/worker'
+      ? response.writeHead(200, { 'content-type': 'text/javascript' }).end(WORKER)
+      : response.writeHead(200, { 'content-type': 'text/html' }).end('<title>app</title>'),
+  );
+  const visit = async ({ page }: puppeteer.PuppeteerHandles) => {
+    await page.goto(app.url);
+    const controlled = 'new Promise((resolve) => (navigator.serviceWorker.oncontrollerchange = resolve))';
+    await page.evaluate(
+      `Promise.all([${controlled}, navigator.serviceWorker.register('/worker')]).then(() => {})`,
+    );
+    const session = await page.createCDPSession();
+    await session.send('ServiceWorker.enable');
+    await session.send('ServiceWorker.stopAllWorkers');
+    return page.evaluate<[], () => Promise<string>>(async () => (await fetch('/made')).text());
+  };
+  const { value } = await puppeteer.withPooledBrowser(used.pool, visit, optionsFor(new URL(app.url).host));
+  expect(value.startsWith('function WebSocket()')).toBe(isNative);
 });
 
 /** What a service can leave out of a command that it passes on, or does not know. */
