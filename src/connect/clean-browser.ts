@@ -111,7 +111,8 @@ async function closedRequests(cdp: CdpClient): Promise<number> {
 async function makeCountable(cdp: CdpClient, isCounted: () => Promise<boolean>): Promise<void> {
   const { browserContextId } = await cdp.send('Target.createBrowserContext', { disposeOnDetach: true });
   await cdp.send('Browser.setDownloadBehavior', { behavior: 'deny', browserContextId });
-  const sessionId = await cdp.attach(await cdp.openPage({ browserContextId }));
+  // Without `hidden`, which a headless shell ignores, a recording of the service would show its requests, and a window open.
+  const sessionId = await cdp.attach(await cdp.openPage({ browserContextId, hidden: true }));
   const run = (expression: string) =>
     cdp.send('Runtime.evaluate', { expression, awaitPromise: true, userGesture: true }, sessionId);
   await Promise.all([run(COUNT_KEEP_ALIVE), run(COUNT_DOWNLOAD)]);
