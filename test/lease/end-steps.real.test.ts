@@ -72,10 +72,10 @@ it.each(drivers.DRIVERS)('$name: a call shows nothing of the cleaning of its bro
   const options = { ...own, downloads: folder, onEvent };
   const artifacts = { folder, on: 'always' as const, screenshot: false, console: true };
   // Only a new browser must begin to count.
-  for (const _lease of ['first', 'second']) {
+  for (const lease of ['first', 'second']) {
     const result = await run(pool, visit, { ...options, artifacts, replays: 'off' });
     const nothing = { cleanupErrors: [], downloads: [], artifacts: [], refusedHosts: [] };
-    expect(result).toMatchObject({ ...nothing, released: 'reused' });
+    expect(result, lease).toMatchObject({ ...nothing, released: 'reused' });
     expect(seen).toEqual(['callback-ended', 'artifacts-collected', 'cleaned-up', 'released', 'ended']);
   }
   await pool.close();
