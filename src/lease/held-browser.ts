@@ -174,13 +174,8 @@ export class HeldBrowser<Session extends object> {
 
   /** Releases the browser; must be called once. Never rejects: a browser that could not be released is reported. */
   async release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
-    const {
-      sessionId,
-      settings,
-      time,
-      addError,
-      pool: { queue },
-    } = this.context;
+    const { sessionId, settings, time, addError, pool } = this.context;
+    const { queue } = pool;
     const { freePlace } = this.#acquired;
     this.#onReleasing();
     if (choice === 'leave') {
