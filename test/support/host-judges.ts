@@ -89,6 +89,10 @@ const LOADS: Record<string, (to: string, port: string) => unknown> = {
   'event stream': (to) => new EventSource(`http://${to}/`),
   WebSocket: (to) => new WebSocket(`ws://${to}/`),
   'WebSocket over TLS': (to) => new WebSocket(`wss://${to}/`),
+  'WebSocket that is a stream': (to) => {
+    const { WebSocketStream } = window as unknown as { WebSocketStream: new (url: string) => object };
+    return new WebSocketStream(`ws://${to}/`);
+  },
   XMLHttpRequest: (to) => {
     const request = new XMLHttpRequest();
     request.open('GET', `http://${to}/`);
@@ -214,6 +218,8 @@ const LOADS: Record<string, (to: string, port: string) => unknown> = {
       }),
     ),
   WebTransport: (to) => new WebTransport(`https://${to}/`),
+  'WebTransport of a shared worker': (to) =>
+    new SharedWorker(URL.createObjectURL(new Blob([`new WebTransport('https://${to}/')`]))),
 };
 
 /** Loads of a whole Chromium, which has icons, and processes for frames of other sites. */
