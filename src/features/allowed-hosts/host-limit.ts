@@ -13,6 +13,16 @@ import { excerpt } from '../../shared/redact.js';
 import { bypassListOf } from './bypass-list.js';
 import { PageGuard, REFUSED } from './page-guard.js';
 
+/** Resolves to the type of WebRTC's constructor in a sandboxed frame. */
+const IN_SANDBOX = `new Promise((resolve) => {
+  const srcdoc = '<script>parent.postMessage(typeof RTCPeerConnection, "*")</script>';
+  const frame = Object.assign(document.createElement('iframe'), { sandbox: 'allow-scripts', srcdoc });
+  addEventListener('message', ({ data }) => resolve(data), { once: true });
+  document.body.append(frame);
+}).finally(() => document.querySelector('iframe').remove())`;
+const SANDBOXED =
+  'its sandboxed frames begin before WebRTC is removed from them. Start it with --disable-features=IsolateSandboxedIframes';
+
 /** A proxy at which nothing listens: only root can open this port. */
 const DEAD_PROXY = 'http://127.0.0.1:1';
 
@@ -157,14 +167,15 @@ export class HostLimit implements ConnectExtension {
   async #prove(frameId: string, session: string): Promise<void> {
     const url = `http://${globalThis.crypto.randomUUID()}.invalid/`;
     const options = { disableCache: true, includeCredentials: false };
-    const expression = 'typeof RTCPeerConnection';
-    const [{ resource }, { result }] = await Promise.all([
+    const [{ resource }, { result }, { result: sandboxed }] = await Promise.all([
       this.#cdp.send('Network.loadNetworkResource', { frameId, url, options }, session),
-      this.#cdp.send('Runtime.evaluate', { expression }, session),
+      this.#cdp.send('Runtime.evaluate', { expression: 'typeof RTCPeerConnection' }, session),
+      this.#cdp.send('Runtime.evaluate', { expression: IN_SANDBOX, awaitPromise: true }, session),
     ]);
     if (!this.#allowed.test(url) && resource.netErrorName !== REFUSED)
       throw impossible(`a request to an unknown host ended with ${resource.netErrorName ?? 'a response'}`);
     if (result.value !== 'undefined') throw impossible('its pages have WebRTC');
+    if (sandboxed.value !== 'undefined') throw impossible(SANDBOXED);
   }
 
   readonly #onRefused = (url: string): void => {
