@@ -175,7 +175,8 @@ export class HostLimit implements ConnectExtension {
     if (!this.#allowed.test(url) && resource.netErrorName !== REFUSED)
       throw impossible(`a request to an unknown host ended with ${resource.netErrorName ?? 'a response'}`);
     if (result.value !== 'undefined') throw impossible('its pages have WebRTC');
-    if (sandboxed.value !== 'undefined') throw impossible(SANDBOXED);
+    // The guard can be in time by chance.
+    if (sandboxed.value !== 'undefined' || this.#guard.hasLateFrame) throw impossible(SANDBOXED);
   }
 
   readonly #onRefused = (url: string): void => {

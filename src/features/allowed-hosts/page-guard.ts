@@ -52,6 +52,8 @@ export class PageGuard {
   /** The open requests of workers, by their session. */
   readonly #workers = new Map<string, Map<string, string>>();
   readonly #guarded = new Set<string>();
+  /** A frame began before its guard. */
+  hasLateFrame = false;
 
   /** @param isGuarded False for pages that are not of the lease. */
   constructor(
@@ -178,6 +180,7 @@ export class PageGuard {
     parent: string,
   ): Promise<void> {
     const { targetId, type } = targetInfo;
+    if (type === 'iframe' && !waitingForDebugger) this.hasLateFrame = true;
     if (waitingForDebugger) this.#starts.begin(targetId);
     await this.#prepare(await this.#cdp().attach(targetId), targetInfo);
     if (!waitingForDebugger) return;
