@@ -50,7 +50,7 @@ export class DownloadArrivals {
     const saved = folders.of(guid, filePath);
     const from = filePath ?? `${saved?.there}/${guid}`;
     const here = await this.#folderFor(saved);
-    if (here === undefined && content) throw NO_FOLDER();
+    if (here === undefined && content) throw noFolder();
     if (here === undefined) return undefined;
     // A path of the browser means nothing here: the folder is ours or the library's, and the name is a UUID.
     const path = join(here, guid);
@@ -135,7 +135,7 @@ export class DownloadArrivals {
     if (saved && (await isFolder(saved.here))) return saved.here;
     if (!this.#plan.listener) return undefined;
     const here = await this.#plan.folders.firstHere();
-    if (here === undefined) throw NO_FOLDER();
+    if (here === undefined) throw noFolder();
     return here;
   }
 
@@ -147,7 +147,9 @@ export class DownloadArrivals {
   }
 }
 
-const NO_FOLDER = () => new Error('there is no folder for it on this machine');
+function noFolder(): Error {
+  return new Error('there is no folder for it on this machine');
+}
 
 async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isFile() ?? false;

@@ -42,7 +42,7 @@ export class DownloadWatch {
   readonly #finished = new Map<string, Promise<boolean>>();
   /** Contexts in which downloads may run. Undefined is the browser's own one. */
   readonly #contexts = new Set<string | undefined>([undefined]);
-  /** What a late end of a download waits for. */
+  /** Reports of an end that had come before: see `#finishLate`. */
   readonly #late: Promise<unknown>[] = [];
   /** The contexts whose downloads are named by us or the library; undefined is the browser's own one, and all that have no setting. */
   readonly #named = new Map<string | undefined, boolean>();

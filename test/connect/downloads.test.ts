@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
+import type { DownloadListener } from '../../src/connect/download.js';
 import { DownloadWatch } from '../../src/connect/downloads.js';
 import { MessageFilter } from '../../src/connect/message-filter.js';
 import { PageStarts } from '../../src/connect/page-starts.js';
@@ -25,6 +26,20 @@ import { Site } from '../support/site.js';
 async function* broken() {
   yield Buffer.from('beginning');
   throw new Error('The connection was lost.');
+}
+
+interface HowToWatch {
+  readonly isElsewhere?: boolean;
+  readonly listener?: DownloadListener;
+}
+
+function watchOn({ url }: PlayedBrowser, socket: Socket, { isElsewhere = false, listener }: HowToWatch) {
+  const openCdp = (signal: AbortSignal) => Socket.open(new URL(url), signal);
+  const filter = new MessageFilter(socket);
+  socket.tap = filter;
+  const standIns = new StandIns();
+  const watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere, listener, standIns });
+  return { watch, filter, openCdp, standIns };
 }
 
 describe('downloads', () => {
@@ -63,11 +78,7 @@ describe('downloads', () => {
 
   async function connect(isElsewhere = false): Promise<void> {
     ({ socket, client } = await browser.connect());
-    const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
-    const filter = new MessageFilter(socket);
-    socket.tap = filter;
-    standIns = new StandIns();
-    watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere, listener: undefined, standIns });
+    ({ watch, standIns } = watchOn(browser, socket, { isElsewhere }));
     socket.onMessage = (data) => void seen.push(String(data));
     browser.onText = playFiles();
   }
@@ -240,7 +251,6 @@ describe('downloads', () => {
     await writeFile(canary, 'secret');
     const arrived: string[] = [];
     const failed: string[] = [];
-    const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
     const listener = {
       maxSize: CONTENT.length,
       begun: () => {},
@@ -248,16 +258,7 @@ describe('downloads', () => {
       arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
       failed: (_download: unknown, { message }: Error) => void failed.push(message),
     };
-    const filter = new MessageFilter(socket);
-    socket.tap = filter;
-    watch = new DownloadWatch({
-      socket,
-      filter,
-      openCdp,
-      isElsewhere: false,
-      listener,
-      standIns: new StandIns(),
-    });
+    ({ watch } = watchOn(browser, socket, { listener }));
     // The browser's machine has nothing there.
     await download(canary);
     expect({ arrived, failed }).toEqual({
@@ -395,9 +396,6 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
   );
   while (changed < MESSAGES) {
     const { socket, client } = await browser.connect();
-    const filter = new MessageFilter(socket);
-    socket.tap = filter;
-    const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
     const listener = {
       maxSize: 10,
       begun: () => {},
@@ -405,14 +403,7 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
       failed: () => {},
       arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
     };
-    const watch = new DownloadWatch({
-      socket,
-      filter,
-      openCdp,
-      isElsewhere: false,
-      listener,
-      standIns: new StandIns(),
-    });
+    const { filter, openCdp, watch } = watchOn(browser, socket, { listener });
     const exposed = new ExposedNetwork({
       hosts: new ExposedHosts('localhost:1'),
       clients: new BrowserClients(),
