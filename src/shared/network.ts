@@ -57,17 +57,40 @@ function proxyOfEnvironment(target: URL): string | undefined {
   return url;
 }
 
-/** Reads NO_PROXY: hosts, also with a port. A host excludes its subdomains, too; `*` excludes all hosts. */
+/**
+ * Reads NO_PROXY as curl does, and also ports: names, which exclude their subdomains, too, IP addresses and their ranges, with commas or
+ * spaces between them; `*` excludes all hosts.
+ */
 function isExcluded(url: URL, list: string): boolean {
-  return list
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .some((entry) => {
-      const [, host = '', port] = /^(?:\*?\.)?(.*?)(?::(\d+))?$/.exec(entry)!;
-      if (entry === '*') return true;
-      if (host === '' || (port && port !== portOf(url))) return false;
-      return url.hostname === host || url.hostname.endsWith(`.${host}`);
-    });
+  const host = withoutDots(url.hostname.replaceAll(/^\[|\]$/g, ''));
+  const entries = list.toLowerCase().split(/[\s,]+/);
+  return entries.some((entry) => entry === '*' || matches(entry, host, portOf(url)));
+}
+
+function matches(entry: string, host: string, port: string): boolean {
+  const { isIP, BlockList } = process.getBuiltinModule('node:net');
+  // The last part of an IPv6 address without brackets is no port.
+  const isBareIp = isIP(entry.split('/', 1)[0]!) === 6;
+  const [, bracketed, name = '', given] = isBareIp ? [] : /^(?:\[(.*)\]|(.*?))(?::(\d+))?$/.exec(entry)!;
+  if (given !== undefined && given !== port) return false;
+  const excluded = isBareIp ? entry : (bracketed ?? withoutDots(name.replace(/^\*(?=\.)/, '')));
+  const [address = '', bits, ...rest] = excluded.split('/');
+  const family = isIP(address);
+  if (family === 0)
+    return excluded !== '' && (host === excluded || (isIP(host) === 0 && host.endsWith(`.${excluded}`)));
+  const longest = family === 4 ? 32 : 128;
+  const prefix = bits === undefined ? longest : Number(bits);
+  if (isIP(host) !== family || bits === '' || rest.length > 0 || !(prefix >= 0 && prefix <= longest))
+    return false;
+  const type = family === 4 ? 'ipv4' : 'ipv6';
+  const range = new BlockList();
+  range.addSubnet(address, prefix, type);
+  return range.check(host, type);
+}
+
+/** `.example.com` is `example.com`, and so is `example.com.`. */
+function withoutDots(name: string): string {
+  return name.replace(/^\./, '').replace(/\.$/, '');
 }
 
 /** Returns why a value is not the URL of a proxy. The message does not show the value, which may contain a password. */
