@@ -8,6 +8,7 @@ import { duration } from '../shared/errors.js';
 import { LARGEST_MESSAGE } from '../shared/json.js';
 import { loadWs } from '../shared/lazy.js';
 import type { FarEnd } from './proxy-endpoint.js';
+import { createAbort } from '../shared/globals.js';
 
 /** Maximum number of bytes that a client may send before the upgrade. */
 const MOST_EARLY = 64 * 1024;
@@ -34,7 +35,7 @@ export class WaitingClient {
   /** Aborts when the client closes its connection. */
   readonly signal: AbortSignal;
   readonly #connection: Duplex;
-  readonly #gone = new AbortController();
+  readonly #gone = createAbort();
   readonly #early: Buffer[];
   #bytes = 0;
 

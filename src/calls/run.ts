@@ -4,6 +4,7 @@ import type { BrowserSession } from '../services/kernel-api.js';
 import { isRecord } from '../shared/json.js';
 import { runs } from '../shared/process-state.js';
 import { printable } from '../shared/redact.js';
+import { isError } from '../shared/globals.js';
 
 /** The stages of a lease, in their usual order. */
 export type Stage = Exclude<keyof Timings, 'total'>;
@@ -79,7 +80,7 @@ function linksOf(error: unknown): string[] {
   for (let depth = 0; depth < MOST_CAUSES; depth++) {
     const run = runOf(part);
     if (run) return run.replays.flatMap(({ replay_view_url: link }) => link ?? []);
-    if (!(part instanceof Error) && !isRecord(part)) break;
+    if (!isError(part) && !isRecord(part)) break;
     part = part.cause;
   }
   return [];

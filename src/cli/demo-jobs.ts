@@ -14,6 +14,7 @@ import { BrowserPool } from '../pool/browser-pool.js';
 import { CliError } from './errors.js';
 import { BIDI_LIBRARY, startPool } from './service.js';
 import { counted, type Format } from './terminal.js';
+import { isError } from '../shared/globals.js';
 
 type PrintStep = (who: string, what: string, format?: Format) => void;
 
@@ -105,7 +106,7 @@ async function runJob(job: DemoJob, shop: Order, log: Log, signal: AbortSignal):
 /** Describes a step of a run; `undefined` for events that repeat an earlier step. */
 function describeStep(event: RunEvent): string | undefined {
   const error = 'error' in event ? event.error : undefined;
-  const cause = error instanceof Error ? `: ${error.message}` : '';
+  const cause = isError(error) ? `: ${error.message}` : '';
   switch (event.type) {
     case 'acquiring':
       return event.attempt === 1 ? 'requests a browser from the pool' : undefined;

@@ -20,6 +20,7 @@ import { leaseFromCommand } from './lease.js';
 import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, serviceOf, withService } from './service.js';
 import { CliError } from './errors.js';
 import { POLL_TIMEOUT, type ServiceOptions } from './options.js';
+import { isError } from '../shared/globals.js';
 
 /** The service and the pool to check. */
 export interface Case extends ServiceOptions {
@@ -274,7 +275,7 @@ async function checkConnection({ name, library, calculate }: Connection, on: Cas
     if (error instanceof ConnectError && error.status === 501) return error;
     throw error;
   });
-  if (run instanceof Error) return skipped(run.message);
+  if (isError(run)) return skipped(run.message);
   const { acquire, connect, callback, release } = run.timings;
   const detail =
     `acquire ${acquire} ms, connect ${connect} ms, ${SUM} = ${String(run.value)} in ${callback} ms, ` +

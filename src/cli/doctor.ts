@@ -8,6 +8,7 @@ import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, timeout } from './options.js';
 import { printable } from '../shared/redact.js';
 import { paintFor, printJson, type Paint } from './terminal.js';
+import { isError } from '../shared/globals.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addServiceOption(command)
@@ -92,7 +93,7 @@ function skip({ name }: DoctorCheck, missing: string): Finding {
 
 function diagnose(error: unknown): Result {
   const advice = adviceFor(error);
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = isError(error) ? error.message : String(error);
   return { status: 'failed', detail, ...(advice !== undefined && { advice }) };
 }
 

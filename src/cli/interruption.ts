@@ -1,4 +1,5 @@
 import { CliError, exitCodeOf } from './errors.js';
+import { createAbort } from '../shared/globals.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -14,7 +15,7 @@ type SignalHandler = (name: NodeJS.Signals) => void;
  * second signal ends the program immediately; the exit handlers still end or release the browsers.
  */
 export class Interruption implements Disposable {
-  readonly #abort = new AbortController();
+  readonly #abort = createAbort();
   #last = Number.NEGATIVE_INFINITY;
   #divertTo: SignalHandler | undefined;
 

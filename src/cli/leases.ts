@@ -10,6 +10,7 @@ import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, time, type ServiceOptions } from './options.js';
 import { openPool, serviceOf, withService } from './service.js';
 import { formatTable, note, printJson } from './terminal.js';
+import { isError } from '../shared/globals.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addServiceOption(command)
@@ -199,7 +200,7 @@ async function endLease(
     doubt: 'unknown',
     send: pool.releases.sender(facts, (why) => (cause = why)),
   });
-  if (result === 'failed' && cause instanceof Error) note(cause.message);
+  if (result === 'failed' && isError(cause)) note(cause.message);
   return result;
 }
 

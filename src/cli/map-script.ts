@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { MapOptions } from '../jobs/options.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { CliError, EXIT } from './errors.js';
+import { isError } from '../shared/globals.js';
 
 interface TaskScript {
   /** The default export. Its argument is typed by the library that the script uses. */
@@ -67,8 +68,7 @@ interface TsxExports {
 }
 
 function describeFailure(path: string, cause: unknown): string {
-  const { code, message } =
-    cause instanceof Error ? (cause as NodeJS.ErrnoException) : { message: String(cause) };
+  const { code, message } = isError(cause) ? (cause as NodeJS.ErrnoException) : { message: String(cause) };
   if (code !== 'ERR_UNKNOWN_FILE_EXTENSION') return `The script ${path} can't be loaded: ${message}`;
   return (
     `The script ${path} can't be loaded: ${message}. For TypeScript, use Node 22.18 or newer (this is ` +

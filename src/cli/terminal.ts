@@ -3,6 +3,7 @@ import { CommanderError, type Command } from 'commander';
 import { InvalidOptionError, isPooledBrowserError, sentence, withoutSecrets } from '../shared/errors.js';
 import { excerpt, printable, printableLines, redact } from '../shared/redact.js';
 import { CliError, EXIT, ExitStatus } from './errors.js';
+import { isError } from '../shared/globals.js';
 
 /** Prints a message on stderr; stdout is reserved for results. */
 export function note(text: string): void {
@@ -78,7 +79,7 @@ export function oneLine(text: string): string {
 
 function messageOf(error: unknown, program: Command): string {
   if (error instanceof InvalidOptionError) return nameFlag(error, program);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = isError(error) ? error.message : String(error);
   if (error instanceof CliError || isPooledBrowserError(error)) return message;
   return `${message}\nTo see the stack, add --debug.`;
 }

@@ -13,6 +13,7 @@ import {
 } from './open-browser.js';
 import type { SocketEnd } from './socket.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
+import { isError } from '../shared/globals.js';
 
 export { openSocket } from './open-browser.js';
 export { openInFirstPage } from './session-socket.js';
@@ -106,7 +107,7 @@ const LONGEST_REASON = 4000;
 
 function connectError(library: string, sessionId: string, cause: unknown): ConnectError {
   const { status, unreachedBy } = cause instanceof ConnectError ? cause : {};
-  const why = cause instanceof Error ? cause.message : 'unknown failure';
+  const why = isError(cause) ? cause.message : 'unknown failure';
   // The browser can have written a part of it.
   const shown = shortened(why, LONGEST_REASON);
   const message = `${library} could not connect to the browser of session ${sessionId}: ${shown}`;

@@ -1,6 +1,7 @@
 import { InvalidOptionError } from '../shared/errors.js';
 import type { ContextChoice, Isolation, Workspace } from './connector.js';
 import type { SiteDataCleaner } from './site-data.js';
+import { isError } from '../shared/globals.js';
 
 interface AnyPage {
   isClosed(): boolean;
@@ -76,7 +77,7 @@ export class Contexts<
         return await open();
       } catch (cause) {
         if (tries < MOST_TRIES && this.#library.canRetry?.(cause)) continue;
-        if (options === undefined || !(cause instanceof Error)) throw cause;
+        if (options === undefined || !isError(cause)) throw cause;
         if (cause instanceof InvalidOptionError || !this.#isConnected() || GONE.test(cause.message))
           throw cause;
         const message = `contextOptions were refused: ${cause.message}`;

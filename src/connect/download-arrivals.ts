@@ -6,6 +6,7 @@ import { LARGEST_DOWNLOAD } from './connector.js';
 import type { BrowserDownload, DownloadListener } from './download.js';
 import { isFolder, type DownloadFolders, type Folders } from './download-folders.js';
 import { writeContent, type StandIns } from './stand-ins.js';
+import { createAbort } from '../shared/globals.js';
 
 /** A file on this machine. */
 export interface ArrivedFile {
@@ -108,7 +109,7 @@ export class DownloadArrivals {
   /** Lets the content of a file take the place of its stand-in. */
   async #receive(download: BrowserDownload, content: Readable, path: string): Promise<void> {
     const { guid } = download;
-    const canceled = new AbortController();
+    const canceled = createAbort();
     const cancel = () => canceled.abort(new Error('it was canceled'));
     this.#arriving.set(guid, cancel);
     if (this.#canceled.delete(guid)) cancel();

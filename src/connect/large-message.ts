@@ -19,7 +19,7 @@ interface Short {
 
 /** Shortens a large message, for example a screenshot. Undefined if the content may replace the beginning. */
 export function shortened(data: string | Frame): Short | undefined {
-  if (!(data instanceof Buffer) || data.length < LARGE) return undefined;
+  if (!Buffer.isBuffer(data) || data.length < LARGE) return undefined;
   const head = textOf(data, 0, LONGEST_MARGIN);
   const method = METHOD.exec(head)?.[1];
   if (method === 'Fetch.requestPaused') return withoutBody(data);

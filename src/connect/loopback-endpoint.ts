@@ -5,6 +5,7 @@ import { createLoopbackServer } from '../net/loopback-server.js';
 import { loadWs } from '../shared/lazy.js';
 import { join, wholeSocket } from './relay.js';
 import type { AnySocket, OpenClient, Socket, SocketEnd } from './socket.js';
+import { createAbort } from '../shared/globals.js';
 
 /** A WebSocket URL on loopback that leads to a leased browser. Its path is a secret; it never contains the secret of the session's URL. */
 export interface LoopbackEndpoint extends AsyncDisposable {
@@ -31,7 +32,7 @@ export async function openForOne(
 
 /** Connects each client to a new socket, until the endpoint is closed. */
 export async function openSharedEndpoint(open: OpenClient): Promise<LoopbackEndpoint> {
-  const closed = new AbortController();
+  const closed = createAbort();
   const clients = new Set<WebSocket>();
   const { url, close } = await listen(async (client) => {
     clients.add(client);

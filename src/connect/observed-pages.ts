@@ -1,5 +1,6 @@
 import type { ConsoleMessage, Page, Request, Response } from 'playwright-core';
 import type { Observation, ObserveRequest, PageReport } from './connector.js';
+import { isError } from '../shared/globals.js';
 
 interface AnyEmitter {
   on(event: string, listener: (value: never) => void): unknown;
@@ -89,7 +90,7 @@ function factsOf(message: AnyMessage): Partial<PageReport> {
 
 /** A page can throw any value. */
 function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!isError(error)) return String(error);
   const { stack = '', message } = error;
   // The stack of some errors has no message.
   return stack.includes(message) ? stack : `${error.name}: ${message}\n${stack}`;

@@ -25,6 +25,7 @@ import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
 import { createTemporaryFolder } from './temporary-folder.js';
+import { isError } from '../shared/globals.js';
 
 /** Playwright's part of the callback's argument. */
 export interface PlaywrightHandles {
@@ -93,7 +94,7 @@ async function connect(
     ...request.connectOptions,
   };
   const browser = await chromium.connectOverCDP(url, options).catch((error: unknown) => {
-    if (error instanceof Error && environment.opensInspector()) error.message += `\n${OF_INSPECTOR}`;
+    if (isError(error) && environment.opensInspector()) error.message += `\n${OF_INSPECTOR}`;
     throw error;
   });
   emitContexts(browser);
@@ -202,5 +203,5 @@ const LARGE_FILES =
   "size to the browser's machine.";
 
 function explain(error: unknown): void {
-  if (error instanceof Error) addAdvice(error, TOO_LARGE, LARGE_FILES);
+  if (isError(error)) addAdvice(error, TOO_LARGE, LARGE_FILES);
 }

@@ -19,6 +19,7 @@ import {
 } from './puppeteer-context.js';
 import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
+import { isError } from '../shared/globals.js';
 
 /** Puppeteer's part of the callback's argument; `context` only with the option `context: 'new'`. */
 export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
@@ -157,7 +158,7 @@ const CONTEXTS: ContextLibrary<Browser, Page, BrowserContext, PuppeteerContextOp
   check: checkPuppeteerContext,
   newContext: openPuppeteerContext,
   // Firefox fails to open a page while it closes the pages of another context, as between two tasks.
-  canRetry: (error) => error instanceof Error && error.message.includes('DiscardedBrowsingContextError'),
+  canRetry: (error) => isError(error) && error.message.includes('DiscardedBrowsingContextError'),
   hasSiteData: ({ cookies }) => cookies !== undefined,
   onCrash: (page, call) => page.once('error', call),
   watch,

@@ -120,7 +120,7 @@ export function channelOf(socket: AnySocket, protocol: Protocol, onClose: () => 
  * @throws If it is no message.
  */
 function idOf(data: Frame, method: string): number | undefined {
-  if (!(data instanceof Buffer) || data.length > LONGEST_BARE_COMMAND || !data.includes(method))
+  if (!Buffer.isBuffer(data) || data.length > LONGEST_BARE_COMMAND || !data.includes(method))
     return undefined;
   const command = readMessage(data);
   return command.method === method ? command.id : undefined;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket as NetSocket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { openConnection } from '../net/connection.js';
+import { withNativeRequests } from '../net/native-requests.js';
 import { explain } from '../net/reachability.js';
 import { messageOfBody } from '../net/response.js';
 import type { SpareConnection } from '../net/spare-connection.js';
@@ -123,14 +124,15 @@ export class Socket {
     });
     if (signal.aborted) connection.destroy();
     signal.throwIfAborted();
-    const websocket = new WebSocket(url, {
+    const upgrade = {
       createConnection: () => connection,
       headers: { 'user-agent': USER_AGENT, ...headers },
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: LARGEST_MESSAGE,
       skipUTF8Validation: true,
-    });
+    };
+    const websocket = withNativeRequests(() => new WebSocket(url, upgrade));
     // Listens from the start: a message can arrive together with the response to the upgrade.
     const socket = new Socket(websocket);
     const terminate = () => websocket.terminate();

@@ -2,6 +2,7 @@ import { raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { CdpClient, type Target } from './cdp-client.js';
 import type { OpenCdp } from './socket.js';
+import { createAbort } from '../shared/globals.js';
 
 /** Milliseconds after which a connect may be waiting for an unresponsive page. */
 const SLOW_CONNECT = 4000;
@@ -19,7 +20,7 @@ export function closeUnresponsivePages(
   connectTimeout: number,
   onClosed: (urls: string[]) => void,
 ): { wereClosed(): boolean; stop(): void } {
-  const stopped = new AbortController();
+  const stopped = createAbort();
   let wereClosed = false;
   const run = async () => {
     const socket = await open(stopped.signal);

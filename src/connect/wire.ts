@@ -1,3 +1,4 @@
+import { isBytes } from '../shared/globals.js';
 /** `'cdp'`: Chrome DevTools Protocol; `'bidi'`: WebDriver BiDi. */
 export type Protocol = 'cdp' | 'bidi';
 
@@ -40,7 +41,7 @@ export interface CdpCarrier {
 /** Decodes a message, or a part of it. */
 export function textOf(data: string | Frame, from = 0, to?: number): string {
   if (typeof data === 'string') return data.slice(from, to);
-  if (!(data instanceof Uint8Array)) return '';
+  if (!isBytes(data)) return '';
   const { buffer, byteOffset, byteLength } = data.subarray(from, to);
   return Buffer.from(buffer, byteOffset, byteLength).toString();
 }

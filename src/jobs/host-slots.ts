@@ -2,6 +2,7 @@ import { clock, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import type { MapSettings } from './options.js';
+import { isOf } from '../shared/globals.js';
 
 interface Host {
   /** Number of tasks that wait. */
@@ -143,7 +144,7 @@ function expectName(name: unknown): string | undefined {
 
 /** The host of a URL, or of an object with a `url`. */
 function hostOfUrl(input: unknown): string | undefined {
-  const url = isRecord(input) && !(input instanceof URL) ? input['url'] : input;
-  if (url instanceof URL) return url.host || undefined;
+  const url = isRecord(input) && !isOf(input, 'URL') ? input['url'] : input;
+  if (isOf(url, 'URL')) return (url as URL).host || undefined;
   return typeof url === 'string' && URL.canParse(url) ? new URL(url).host || undefined : undefined;
 }

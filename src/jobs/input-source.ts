@@ -1,6 +1,7 @@
 import { raceTimeout } from '../shared/abort.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import type { Outcome } from './outcome.js';
+import { isOf } from '../shared/globals.js';
 
 /** Where inputs come from and outcomes go. Inputs are pulled one after the other, when a browser needs one. */
 export interface InputSource<Input> {
@@ -81,5 +82,5 @@ function isIterable(inputs: unknown): boolean {
 
 function sizeOf(inputs: object): number | undefined {
   if (Array.isArray(inputs)) return inputs.length;
-  return inputs instanceof Set || inputs instanceof Map ? inputs.size : undefined;
+  return isOf(inputs, 'Set', 'Map') ? (inputs as ReadonlySet<unknown>).size : undefined;
 }

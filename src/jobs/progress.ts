@@ -1,5 +1,6 @@
 import { callListener } from '../shared/telemetry.js';
 import type { AttemptFacts } from './outcome.js';
+import { clock } from '../shared/clock.js';
 
 /** An attempt that runs now. */
 export interface RunningAttempt extends AttemptFacts {
@@ -77,7 +78,7 @@ interface HostTask {
 export class Progress {
   readonly counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
   readonly #running = new Map<HostTask, { attempt: AttemptFacts; start: number }>();
-  readonly #began = performance.now();
+  readonly #began = clock.now();
   readonly #listener: ((progress: MapProgress) => void) | undefined;
   readonly #total: number | undefined;
   readonly #hosts = new Map<string, HostProgress>();
@@ -106,7 +107,7 @@ export class Progress {
   }
 
   beginAttempt(task: HostTask, attempt: AttemptFacts): void {
-    this.#running.set(task, { attempt, start: performance.now() });
+    this.#running.set(task, { attempt, start: clock.now() });
     this.add({});
   }
 
@@ -122,7 +123,7 @@ export class Progress {
     const running = this.#running.get(task);
     if (host === undefined || !running) return;
     const { attempts, average } = this.#hosts.get(host) ?? { attempts: 0, average: 0 };
-    const total = average * attempts + performance.now() - running.start;
+    const total = average * attempts + clock.now() - running.start;
     // As the latest one.
     this.#hosts.delete(host);
     this.#hosts.set(host, { host, attempts: attempts + 1, average: total / (attempts + 1) });
@@ -145,19 +146,19 @@ export class Progress {
   /** Sends the last report. */
   end(): void {
     this.#report();
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
   }
 
   #schedule(delay: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#report(), delay).unref();
+    clock.clearTimeout(this.#timer);
+    this.#timer = clock.setTimeout(() => this.#report(), delay).unref();
   }
 
   #report(): void {
     this.#hasChanged = false;
     this.#schedule(IDLE_INTERVAL);
     const { done, failed, skipped } = this.counts;
-    const now = performance.now();
+    const now = clock.now();
     const rate = ((done + failed) / (now - this.#began)) * 1000;
     const total = this.#total;
     // The caller may expect fewer inputs than there are.

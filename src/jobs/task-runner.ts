@@ -10,6 +10,7 @@ import { PageSlot } from './page-slot.js';
 import { taskContexts, type TaskContext } from './task-context.js';
 import type { AttemptPlace } from './task.js';
 import type { ClaimedTask, TaskOfPage, TaskQueue } from './task-queue.js';
+import { isError } from '../shared/globals.js';
 
 /** How the work in one browser ended. */
 export interface BrowserEnd {
@@ -76,7 +77,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     const error: unknown = signal.reason;
     const released = this.#lease.end({ status: signal.aborted ? 'failed' : 'ok', error });
     await this.#lease.browser.releasing;
-    const fault = this.#fault ?? (error instanceof Error ? error : undefined);
+    const fault = this.#fault ?? (isError(error) ? error : undefined);
     return { begun: this.#begun, error: fault, released };
   }
 

@@ -1,6 +1,7 @@
 import { asError, InvalidOptionError } from '../shared/errors.js';
 import { TaskResultError } from '../shared/lease-errors.js';
 import type { TaskCallback } from './outcome.js';
+import { isError, isOf } from '../shared/globals.js';
 
 /** A task whose result can be stored as JSON: any other value makes the task fail with `TaskResultError`. */
 export function returningData<Handles, Input, Value, Session extends object>(
@@ -60,8 +61,8 @@ function findFault(value: unknown, outer: readonly object[] = []): Fault | undef
   if (typeof value === 'function' || typeof value === 'symbol') return faultOf(`a ${typeof value}`);
   if (typeof value !== 'object' || value === null) return undefined;
   if (outer.includes(value)) return faultOf('an object that contains itself');
-  if (value instanceof Promise) return faultOf('a promise', 'Add await.');
-  if (value instanceof Error) return faultOf(classOf(value), 'Throw the error, or return its message.');
+  if (isOf(value, 'Promise')) return faultOf('a promise', 'Add await.');
+  if (isError(value)) return faultOf(classOf(value), 'Throw the error, or return its message.');
   // Before `toJSON`: that of a Buffer makes an array of millions of numbers.
   if (ArrayBuffer.isView(value)) return faultOf(classOf(value), BINARY);
   if (isHandle(value)) return faultOf(classOf(value));

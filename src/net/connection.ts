@@ -1,9 +1,10 @@
 import { once, type EventEmitter } from 'node:events';
-import { request, type IncomingMessage } from 'node:http';
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { isIP, Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import { credentialsOf, ProxyError, type Route } from '../shared/network.js';
 import { isEncrypted, portOf } from '../shared/urls.js';
+import { nativeRequest } from './native-requests.js';
 import { explain } from './reachability.js';
 import { isSuccess, meaningOf } from './status.js';
 
@@ -37,7 +38,9 @@ async function openTunnel(url: URL, route: Route, options: OpenOptions): Promise
   let answer: unknown[];
   try {
     const opened = (connection = await dial(proxy, route, options));
-    const sent = request({ createConnection: () => opened, method: 'CONNECT', path: target, headers });
+    const { hostname: host } = proxy;
+    const to = { host, port: portOf(proxy), createConnection: () => opened };
+    const sent = nativeRequest({ ...to, method: 'CONNECT', path: target, headers });
     sent.on('error', () => {}).end();
     answer = await inTime(opened, sent, 'connect', options.signal);
   } catch (cause) {
@@ -72,7 +75,7 @@ async function dial(url: URL, route: Route, options: OpenOptions, tunnel?: Socke
         ...(isIP(host) === 0 && { servername: host }),
         ...(secureContext && { secureContext }),
       })
-    : connectTcp({ host, port });
+    : new Socket().connect({ host, port });
   // The end of the connection follows each error.
   connection.on('error', () => {});
   if (isSpare) connection.unref();

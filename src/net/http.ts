@@ -1,7 +1,9 @@
-import { request, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Route } from '../shared/network.js';
+import { portOf } from '../shared/urls.js';
 import { USER_AGENT } from '../shared/version.js';
 import { openConnection } from './connection.js';
+import { nativeRequest } from './native-requests.js';
 import { readResponse, type HttpResponse } from './response.js';
 
 export interface HttpRequest {
@@ -59,12 +61,14 @@ export async function openOnce(message: HttpRequest, { route, signal }: SendOnce
   return new Promise((resolve, reject) => {
     const options = {
       createConnection: () => connection,
+      host: url.hostname,
+      port: portOf(url),
       method,
       path: url.pathname + url.search,
       headers: { host: url.host, ...headers },
       maxHeaderSize: LARGEST_HEADERS,
       ...(signal && { signal }),
     };
-    request(options, resolve).on('error', reject).end(text);
+    nativeRequest(options, resolve).on('error', reject).end(text);
   });
 }

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, STATUS_CODES, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { clock } from '../shared/clock.js';
 
 /** Most connections that have not shown the secret. Each program of this machine can open more, and use up our descriptors. */
 const MOST_STRANGERS = 200;
@@ -62,8 +63,8 @@ export function refuseUpgrade(
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
   // Destroyed, because a client that never closes its side would keep the socket open.
-  const timer = setTimeout(() => socket.destroy(), LAST_WORDS);
-  socket.once('close', () => clearTimeout(timer));
+  const timer = clock.setTimeout(() => socket.destroy(), LAST_WORDS);
+  socket.once('close', () => clock.clearTimeout(timer));
 }
 
 /** Milliseconds within which a client that is refused closes its side. */

@@ -4,6 +4,7 @@ import { reachabilities } from '../shared/process-state.js';
 import type { ErrorFacts } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import { isLoopback } from '../shared/urls.js';
+import { isError } from '../shared/globals.js';
 
 /**
  * Records whether this process could ever connect to a service; this outlives the pools. A service that was reached
@@ -37,7 +38,7 @@ export class Reachability {
 
   /** Returns true for the error of a connection that could not be opened: the request was not sent. */
   isFailure(error: unknown): boolean {
-    return error instanceof Error && this.#failures.has(error);
+    return isError(error) && this.#failures.has(error);
   }
 
   /** Milliseconds until a service that was never reached counts as unreachable; `Infinity` for all other services. */

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { openConnection } from './connection.js';
+import { createAbort } from '../shared/globals.js';
 
 /** Milliseconds that an unused connection stays open. Many servers close a connection without a request after a minute. */
 const LONGEST_IDLE = 30_000;
@@ -39,7 +40,7 @@ export class SpareConnection {
   prepare(): void {
     if (this.#host === undefined || this.#isUsable) return;
     this.#drop();
-    const abort = new AbortController();
+    const abort = createAbort();
     const how = { signal: abort.signal, isSpare: true };
     const url = new URL(`https://${this.#host}`);
     const opening = openConnection(url, routeTo(url, this.#network), how).then(

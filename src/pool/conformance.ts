@@ -20,6 +20,7 @@ import { checkService } from '../services/check-service.js';
 import { coreOf } from './pool-core.js';
 import { sealSession } from './session.js';
 import { completeRequest, idsIn } from './tickets.js';
+import { isError } from '../shared/globals.js';
 
 /** What a service answers, for the checks of its adapter. Each part that is missing is not checked. */
 export interface ServiceSample extends AnswerSamples {
@@ -265,5 +266,5 @@ function refusalOf(read: () => unknown): string | undefined {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return isError(error) ? error.message : String(error);
 }

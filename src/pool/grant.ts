@@ -14,6 +14,7 @@ import { readAs, shouldRetry, type HttpResponse } from '../net/response.js';
 import { sealGrant } from './session.js';
 import { isSuccess, meaningOf, type StatusMeaning } from '../net/status.js';
 import { isOurs, type ReleaseTicket } from './tickets.js';
+import { createAbort } from '../shared/globals.js';
 
 /** A browser that an acquire request leased, and how to release it. */
 export interface Granted<Session extends object> {
@@ -75,7 +76,7 @@ export async function requestGrant<Session extends object>({
   const lease = { ...wanted, pool: idOrName, id: globalThis.crypto.randomUUID(), record };
   const request = { ...how, lease };
   const message = service.acquire(lease);
-  const cut = new AbortController();
+  const cut = createAbort();
   let ended: (() => void) | undefined;
   const onSend = () => {
     const onLost = () => {

@@ -4,9 +4,12 @@ import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { sendOnce } from '../net/http.js';
+import { explain } from '../net/reachability.js';
+import { LinkedAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
+import { isError } from '../shared/globals.js';
 import { parseJson } from '../shared/json.js';
 import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js';
 import { readOption, wholeNumber } from '../shared/options.js';
@@ -48,6 +51,8 @@ export interface LocalService {
 export const ADDRESS_FILE = 'address.json';
 /** Milliseconds within which the first process must start a shared service. */
 const START_TIMEOUT = 60_000;
+/** Most processes that one call starts for a shared service: one that ended, and one that can't be reached, is replaced. */
+const MOST_STARTS = 3;
 const POLL_INTERVAL = 50;
 /** Milliseconds within which a service that works answers, also on a busy machine. */
 const PROBE_TIMEOUT = 10_000;
@@ -95,22 +100,41 @@ async function joinSharedService(settings: LocalServiceSettings, owner: number):
   const folder = join(tmpdir(), `pooled-browser-${kind}${owner}-${encodeURIComponent(settings.pool)}`);
   const end = clock.now() + START_TIMEOUT;
   let stale: string | undefined;
+  let count = 0;
+  let unreached: unknown;
   while (clock.now() < end) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const text = readOwn(folder);
     if (text === stale) {
-      if (isFirst(folder, stale)) startShared(settings, { owner, folder });
+      const starts = isFirst(folder, stale);
+      if (starts && ++count > MOST_STARTS) throw unreachedService(folder, unreached);
+      if (starts) startShared(settings, { owner, folder });
       await delay(POLL_INTERVAL);
       continue;
     }
     const address = readShared(text!, folder);
-    if (await isServing(address, settings.pool)) return { ...address, close: async () => {} };
+    try {
+      if (await isServing(address, settings.pool)) return { ...address, close: async () => {} };
+    } catch (error) {
+      unreached = error;
+    }
     stale = text;
   }
   // What is left there must not prevent the next attempt.
   rmSync(folder, { recursive: true, force: true });
   throw new LocalPoolError(
     `The local browsers that ${folder} describes did not start within ${duration(START_TIMEOUT)}. Try again.`,
+  );
+}
+
+/** What is left in the folder must not prevent the next attempt. */
+function unreachedService(folder: string, cause: unknown): LocalPoolError {
+  rmSync(folder, { recursive: true, force: true });
+  const why = isError(cause) ? explain(cause) : 'another program answers at its address';
+  return new LocalPoolError(
+    `The local browsers were started ${MOST_STARTS} times, but this process could not reach them: ${why}. If a library of your tests ` +
+      'replaces the network of this process, allow connections to 127.0.0.1.',
+    cause,
   );
 }
 
@@ -146,18 +170,19 @@ function startShared(
   child.unref();
 }
 
-/** Returns false if the service has ended, also if another program has its port now. */
+/** Returns false if another program has its port now. Rejects if it can't be reached. */
 async function isServing(
   { url, token }: Pick<LocalService, 'url' | 'token'>,
   pool: string,
 ): Promise<boolean> {
   const path = `${url.href.replace(/\/$/, '')}/browser_pools/${encodeURIComponent(pool)}`;
   const message = { url: new URL(path), headers: { authorization: `Bearer ${token}` } };
+  const limit = new LinkedAbort(undefined, PROBE_TIMEOUT);
   try {
-    const { status } = await sendOnce(message, { route: {}, signal: AbortSignal.timeout(PROBE_TIMEOUT) });
+    const { status } = await sendOnce(message, { route: {}, signal: limit.signal });
     return status === 200;
-  } catch {
-    return false;
+  } finally {
+    limit.dispose();
   }
 }
 

@@ -10,6 +10,7 @@ import { isLeaseOver, releaseBrowser, replyOf, type SendRelease } from './releas
 import { serviceError } from '../net/response.js';
 import { isSuccess, isTransientError } from '../net/status.js';
 import type { ReleaseTicket, SearchTicket } from './tickets.js';
+import { isError } from '../shared/globals.js';
 
 interface ReleaseRequest {
   /** `true`: the browser returns to the pool, and the same session may immediately belong to another lease. */
@@ -98,7 +99,7 @@ function releaseError(
   // A refusal is not repeated.
   const isRepeated = cause instanceof PoolConnectionError || isTransientError(cause);
   const limit = isRepeated ? ` within ${duration(timeout)}` : '';
-  const reason = cause instanceof Error ? `: ${sentence(cause.message)}` : '.';
+  const reason = isError(cause) ? `: ${sentence(cause.message)}` : '.';
   const message =
     released === 'unknown'
       ? `It is unknown whether session ${sessionId} of pool ${pool} was released${reason} ` +

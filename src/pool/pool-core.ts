@@ -6,6 +6,7 @@ import type { FairQueue } from './fair-queue.js';
 import { PendingReleases } from './pending-releases.js';
 import { INTERNALS, type PoolApi } from './pool-settings.js';
 import { ANY_ID, type ReleaseTicket, type SearchTicket } from './tickets.js';
+import { createAbort } from '../shared/globals.js';
 
 /** What belongs to a pool, and is shared by all who use it. */
 export class PoolCore<Session extends object = object> {
@@ -19,7 +20,7 @@ export class PoolCore<Session extends object = object> {
   /** The leased browsers that this process must release. */
   readonly releases: PendingReleases;
   /** Aborts when the pool is closed. */
-  readonly closing = new AbortController();
+  readonly closing = createAbort();
 
   constructor(pool: PoolApi<Session>) {
     const settings = pool[INTERNALS]();

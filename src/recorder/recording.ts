@@ -14,6 +14,7 @@ import { Timeline } from './timeline.js';
 import { END_REASONS, type RecordingEnd } from './recording-end.js';
 import { isDiskFull, maxVideoSize, VideoFile, type Video } from './video-file.js';
 import type { VideoWriter } from './video-writer.js';
+import { createAbort } from '../shared/globals.js';
 
 export interface RecordingPlan {
   /** Most pictures per second. */
@@ -56,7 +57,7 @@ export class Recording {
   readonly #timeline: Timeline;
   readonly #video: VideoFile;
   readonly #frames: FrameFile;
-  readonly #ending = new AbortController();
+  readonly #ending = createAbort();
   readonly #started = clock.now();
   /** The time of the last frame: frames are in the order of time. */
   #lastAt = 0;

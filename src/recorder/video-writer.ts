@@ -2,6 +2,8 @@ import type { CdpBrowser } from '../net/cdp-connection.js';
 import { ChromiumEncoder, type EncodedChunk } from './chromium-encoder.js';
 import { layOutFrames, readFrames, type TimedFrame } from './frames.js';
 import type { Video, VideoFile } from './video-file.js';
+import { createAbort } from '../shared/globals.js';
+import { clock } from '../shared/clock.js';
 
 export interface VideoSource {
   /** Path of the file with the frames. */
@@ -36,7 +38,7 @@ interface Encoding {
  */
 export class VideoWriter {
   readonly #launch: (signal: AbortSignal) => Promise<EncodingBrowser>;
-  readonly #closing = new AbortController();
+  readonly #closing = createAbort();
   readonly #ends = new Set<Promise<void>>();
   #last: Promise<unknown> = Promise.resolve();
   #encoding: Encoding | undefined;
@@ -55,12 +57,12 @@ export class VideoWriter {
    */
   expect(): () => void {
     this.#due++;
-    clearTimeout(this.#idle);
+    clock.clearTimeout(this.#idle);
     // `write` reports a failure.
     this.#start().encoder.catch(() => {});
     return () => {
       if (--this.#due > 0 || this.#closing.signal.aborted) return;
-      this.#idle = setTimeout(() => this.#end(), IDLE);
+      this.#idle = clock.setTimeout(() => this.#end(), IDLE);
     };
   }
 
@@ -104,7 +106,7 @@ export class VideoWriter {
   }
 
   #end(): void {
-    clearTimeout(this.#idle);
+    clock.clearTimeout(this.#idle);
     const ended = this.#encoding?.chromium.then((chromium) => chromium.kill());
     this.#encoding = undefined;
     const ending = ended?.catch(() => {}).finally(() => this.#ends.delete(ending!));

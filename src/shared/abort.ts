@@ -1,5 +1,6 @@
 import { clock, nextTurn, startTimer } from './clock.js';
 import { duration } from './errors.js';
+import { createAbort } from './globals.js';
 
 // Not imported: an import of a module of Node takes as long as one of our own files.
 const events = process.getBuiltinModule('node:events');
@@ -39,7 +40,7 @@ function listenTo(signal: AbortSignal) {
 
 /** An abort signal that also aborts with its parent, and after a timeout. Its creator disposes it. */
 export class LinkedAbort {
-  readonly #controller = new AbortController();
+  readonly #controller = createAbort();
   readonly #leaveParent: () => void;
   readonly #timeout: number;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -172,7 +173,7 @@ const ABORT_GRACE = 1000;
 /** Settles as `work` does; after an abort rejects with the signal's reason, at most 1 s later. The work continues. */
 export async function withAbortGrace<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (!signal) return work;
-  const grace = new AbortController();
+  const grace = createAbort();
   let timer: NodeJS.Timeout | undefined;
   const stopListening = onAbort(signal, () => {
     timer = clock.setTimeout(() => grace.abort(signal.reason), ABORT_GRACE);

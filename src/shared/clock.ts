@@ -1,23 +1,25 @@
+import { timers } from './globals.js';
+
 const { hrtime } = process;
 
 /**
- * The timers and the monotonic clock, as they were when this module loaded: fake timers that a test of the caller leaves
+ * Node's timers and the monotonic clock, as they were when this module loaded: fake timers that a test of the caller leaves
  * on must not stop a release. What a lease and its release wait for uses this object.
  *
  * @internal Not declared in the package, which must compile without Node's types.
  */
 export const clock = {
-  setTimeout: globalThis.setTimeout,
-  clearTimeout: globalThis.clearTimeout,
-  setImmediate: globalThis.setImmediate,
-  clearImmediate: globalThis.clearImmediate,
-  setInterval: globalThis.setInterval,
-  clearInterval: globalThis.clearInterval,
+  setTimeout: timers.setTimeout,
+  clearTimeout: timers.clearTimeout,
+  setImmediate: timers.setImmediate,
+  clearImmediate: timers.clearImmediate,
+  setInterval: timers.setInterval,
+  clearInterval: timers.clearInterval,
   /** Milliseconds of a clock that never jumps. Node loads `performance` when it is first read, which an import must not cost. */
   now: () => Number(hrtime.bigint()) / 1e6,
 };
 
-const soon = globalThis.setImmediate;
+const soon = timers.setImmediate;
 
 /** Resolves in the next turn of the event loop. */
 export function nextTurn(): Promise<void> {

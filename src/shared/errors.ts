@@ -1,6 +1,7 @@
 import { propertyOf, showValue } from './json.js';
 import { endTasks } from './process-state.js';
 import { printableLines, redact, shortened } from './redact.js';
+import { isError } from './globals.js';
 
 /** Marks an error of this library, also of another copy of it. */
 const OWN: unique symbol = Symbol.for('pooled-browser.error');
@@ -56,7 +57,7 @@ Object.defineProperty(PooledBrowserError.prototype, OWN, { value: true });
 /** Returns true for an error of this library, also of another copy of it. */
 export function isPooledBrowserError(error: unknown): error is PooledBrowserError {
   try {
-    return error instanceof Error && OWN in error;
+    return isError(error) && OWN in error;
   } catch {
     // A callback may throw any value, such as a revoked proxy.
     return false;
@@ -189,7 +190,7 @@ export function withoutSecrets(cause: unknown, depth = 0): unknown {
 /** Returns what was thrown, as an error: callers and libraries may throw any value. */
 export function asError(thrown: unknown): Error {
   try {
-    return thrown instanceof Error ? thrown : new Error(safe(`${showValue(thrown)} was thrown`));
+    return isError(thrown) ? thrown : new Error(safe(`${showValue(thrown)} was thrown`));
   } catch {
     return new Error('a value that can not be read was thrown');
   }

@@ -1,4 +1,5 @@
 import { duration, PooledBrowserError, type ErrorFacts } from './errors.js';
+import { isError } from './globals.js';
 
 /** No browser became available within `acquireTimeout`, or within the retries of `retry.retries`. */
 export class AcquireTimeoutError extends PooledBrowserError {
@@ -17,7 +18,7 @@ export class AcquireTimeoutError extends PooledBrowserError {
 
 /** Returns true if no browser became available within `acquireTimeout`. */
 export function isAcquireTimeoutError(error: unknown): error is AcquireTimeoutError {
-  return error instanceof Error && error.name === 'AcquireTimeoutError' && 'waited' in error;
+  return isError(error) && error.name === 'AcquireTimeoutError' && 'waited' in error;
 }
 
 /**
@@ -83,7 +84,7 @@ export class BrowserLostError extends PooledBrowserError {
 
 /** Returns true if the connection to the browser was lost during the callback. */
 export function isBrowserLostError(error: unknown): error is BrowserLostError {
-  return error instanceof Error && error.name === 'BrowserLostError' && 'reason' in error;
+  return isError(error) && error.name === 'BrowserLostError' && 'reason' in error;
 }
 
 /** The connection was lost during `use`, and the lease continues with a new connection. The call is not repeated. */
@@ -102,7 +103,7 @@ export class ConnectionDroppedError extends PooledBrowserError {
 
 /** Returns true if the connection was lost during the call and the lease continues. */
 export function isConnectionDroppedError(error: unknown): error is ConnectionDroppedError {
-  return error instanceof Error && error.name === 'ConnectionDroppedError';
+  return isError(error) && error.name === 'ConnectionDroppedError';
 }
 
 /** A method was called after the end of its lease. */

@@ -1,5 +1,6 @@
 import { PooledBrowserError, sentence, type ErrorFacts } from './errors.js';
 import { redact } from './redact.js';
+import { isError } from './globals.js';
 
 /** A further error inside an error response. No field is required. */
 export interface ErrorDetail {
@@ -67,7 +68,7 @@ function redactDetail(detail: ErrorDetail): ErrorDetail {
 
 /** Returns true for an error response of the service. */
 export function isPoolServiceError(error: unknown): error is PoolServiceError {
-  return error instanceof Error && error.name === 'PoolServiceError' && 'status' in error;
+  return isError(error) && error.name === 'PoolServiceError' && 'status' in error;
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   type AllowedHostsSteps,
 } from './options.js';
 import { REFUSED } from './page-guard.js';
+import { isError } from '../../shared/globals.js';
 
 /** Most hosts that are counted: a page can request any number. */
 const MOST_HOSTS = 1000;
@@ -87,7 +88,7 @@ const WHY = 'The browser may reach only allowedHosts:';
 
 /** Adds to the error of a navigation that its host is not allowed. */
 function explainRefused(error: unknown, hosts: string): void {
-  if (!(error instanceof Error) || error.message.includes(WHY)) return;
+  if (!isError(error) || error.message.includes(WHY)) return;
   const [refused, address = ''] = FAILED.exec(error.message) ?? [];
   if (refused === undefined) return;
   const url = URL.canParse(address) ? new URL(address) : undefined;

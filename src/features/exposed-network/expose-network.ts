@@ -7,6 +7,7 @@ import { isLoopback } from '../../shared/urls.js';
 import { BrowserClients } from './browser-clients.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import type { ExposeNetworkSettings, ExposeNetworkSteps } from './options.js';
+import { isError } from '../../shared/globals.js';
 
 /** Most hosts that are reported: a page can request any number. */
 const MOST_HOSTS = 1000;
@@ -60,7 +61,7 @@ export function explainRefusal(
   { isElsewhere }: { isElsewhere: boolean },
   exposed?: ExposedHosts,
 ): void {
-  if (!isElsewhere || !(error instanceof Error) || error.message.includes(HINT)) return;
+  if (!isElsewhere || !isError(error) || error.message.includes(HINT)) return;
   const [refused, address, last] = REFUSED.exec(error.message) ?? [];
   const url = address ?? last ?? '';
   if (refused === undefined || !URL.canParse(url)) return;

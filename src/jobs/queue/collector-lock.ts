@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { delay } from '../../shared/clock.js';
+import { clock, delay } from '../../shared/clock.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import type { InputQueue } from './input-lists.js';
+import { createAbort } from '../../shared/globals.js';
 
 /** Time in ms after which the lock of a dead process is free. */
 const DURATION = 10_000;
@@ -23,7 +24,7 @@ export class CollectorLock implements AsyncDisposable {
   readonly #queue: InputQueue;
   readonly #key: string;
   readonly #holder = `process ${process.pid} on ${hostname()} (${randomUUID()})`;
-  readonly #lost = new AbortController();
+  readonly #lost = createAbort();
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -41,7 +42,7 @@ export class CollectorLock implements AsyncDisposable {
       last = timeLeft;
       await delay(PAUSE, signal);
     }
-    lock.#timer = setInterval(() => void lock.#keep(), RENEWAL);
+    lock.#timer = clock.setInterval(() => void lock.#keep(), RENEWAL);
     return lock;
   }
 
@@ -56,7 +57,7 @@ export class CollectorLock implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     const { client } = this.#queue.redis;
     await this.#queue.redis.guard(client.eval(UNLOCK, 1, this.#key, this.#holder)).catch(() => {});
   }

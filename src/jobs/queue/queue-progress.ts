@@ -1,6 +1,7 @@
 import { callListener } from '../../shared/telemetry.js';
 import type { InputQueue } from './input-lists.js';
 import type { QueuedOutcome } from './queued-job.js';
+import { clock } from '../../shared/clock.js';
 
 /** The progress of a whole queue, on all machines. */
 export interface QueueProgress {
@@ -36,7 +37,7 @@ interface ReportSettings {
 export class ProgressReporter {
   readonly #queue: InputQueue;
   readonly #settings: ReportSettings;
-  readonly #began = performance.now();
+  readonly #began = clock.now();
   #done = 0;
   #failed = 0;
   #next = 0;
@@ -54,7 +55,7 @@ export class ProgressReporter {
 
   async report(): Promise<void> {
     const { onProgress } = this.#settings;
-    const now = performance.now();
+    const now = clock.now();
     if (!onProgress || now < this.#next) return;
     this.#next = now + INTERVAL;
     callListener(onProgress, await this.#read(now - this.#began), 'onProgress');

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Job, Worker } from 'bullmq';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
-import { delay } from '../../shared/clock.js';
+import { clock, delay } from '../../shared/clock.js';
 import type { InputSource, PulledInput } from '../input-source.js';
 import { mayRetry, type Outcome } from '../outcome.js';
 import { loadBullMQ } from './bullmq.js';
 import type { WorkSettings } from './options.js';
 import { isInput, reportForeign, storedAttempt, storedError } from './queued-job.js';
 import type { RedisLink } from './redis.js';
+import { createAbort, isError } from '../../shared/globals.js';
 
 /** An empty answer that comes sooner, in ms, means that the queue has jobs which may not start yet. */
 const EMPTY_ANSWER = 10;
@@ -34,7 +35,7 @@ export class QueueSource<Input> implements InputSource<Input> {
   readonly #held = new Map<string, Job>();
   /** Locked jobs that are not pulled yet: Redis returns the next job when one is finished. */
   readonly #fetched: Job[] = [];
-  readonly #closing = new AbortController();
+  readonly #closing = createAbort();
   readonly #renewal: NodeJS.Timeout;
   #taking: Promise<Job | undefined> | undefined;
 
@@ -66,7 +67,7 @@ export class QueueSource<Input> implements InputSource<Input> {
     this.#redis = redis;
     this.#worker = worker;
     this.#settings = settings;
-    this.#renewal = setInterval(() => void this.#renewLocks(), settings.lockDuration / RENEWALS);
+    this.#renewal = clock.setInterval(() => void this.#renewLocks(), settings.lockDuration / RENEWALS);
   }
 
   async pull(): Promise<PulledInput<Input> | undefined> {
@@ -81,7 +82,7 @@ export class QueueSource<Input> implements InputSource<Input> {
   async close(): Promise<void> {
     this.#closing.abort();
     await raceTimeout(CLOSE_TIMEOUT, () => this.#end()).catch(() => {});
-    clearInterval(this.#renewal);
+    clock.clearInterval(this.#renewal);
   }
 
   async #end(): Promise<void> {
@@ -93,13 +94,13 @@ export class QueueSource<Input> implements InputSource<Input> {
 
   async #take(): Promise<Job | undefined> {
     const { signal } = this.#closing;
-    const began = performance.now();
+    const began = clock.now();
     this.#taking = this.#worker.getNextJob(this.#token).then((job) => this.#hold(job));
     const job = await raceAbort(this.#redis.guard(this.#taking), signal).catch((error: unknown) => {
       if (signal.aborted) return undefined;
       throw error;
     });
-    const isPaused = !job && performance.now() - began < EMPTY_ANSWER;
+    const isPaused = !job && clock.now() - began < EMPTY_ANSWER;
     if (isPaused) await delay(EMPTY_PAUSE, signal).catch(() => {});
     return job;
   }
@@ -181,5 +182,5 @@ export class QueueSource<Input> implements InputSource<Input> {
 
 /** Whether a job is locked by another worker, or was removed. BullMQ's codes for that are negative numbers. */
 function isLost(error: unknown): boolean {
-  return error instanceof Error && Number(Reflect.get(error, 'code')) < 0;
+  return isError(error) && Number(Reflect.get(error, 'code')) < 0;
 }

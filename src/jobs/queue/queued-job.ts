@@ -11,6 +11,7 @@ import {
   type OutcomeRecord,
   type RecordedReason,
 } from '../outcome.js';
+import { isError } from '../../shared/globals.js';
 
 export interface QueuedInput {
   readonly index: number;
@@ -83,7 +84,7 @@ export function storedError(reason: unknown, mayRetry: boolean): Error {
   const { name = 'Error', message } = recordReason(reason);
   const error = new Error(message);
   const copy = withoutSecrets(reason);
-  if (copy instanceof Error) error.stack = copy.stack ?? message;
+  if (isError(copy)) error.stack = copy.stack ?? message;
   // BullMQ compares the name.
   error.name = mayRetry ? name : 'UnrecoverableError';
   return error;

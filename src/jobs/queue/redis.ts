@@ -1,13 +1,14 @@
 import type { Socket } from 'node:net';
 import type { Redis, RedisOptions } from 'ioredis';
 import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
-import { startTimer } from '../../shared/clock.js';
+import { clock, startTimer } from '../../shared/clock.js';
 import { environment } from '../../shared/environment.js';
 import { InvalidOptionError, sentence } from '../../shared/errors.js';
 import { isRecord } from '../../shared/json.js';
 import { lazyLibrary } from '../../shared/lazy.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import { hideOwnSecret } from '../../shared/redact.js';
+import { isError } from '../../shared/globals.js';
 
 const importRedis = lazyLibrary('ioredis', () => import('ioredis'));
 
@@ -74,7 +75,7 @@ export class RedisLink implements AsyncDisposable {
     client.on('close', this.#onClose);
     client.on('ready', () => {
       this.#hasConnected = true;
-      clearTimeout(this.#timer);
+      clock.clearTimeout(this.#timer);
       this.#timer = undefined;
     });
     this.#wait(Math.min(timeout, FIRST_TIMEOUT));
@@ -85,7 +86,7 @@ export class RedisLink implements AsyncDisposable {
     try {
       return await raceAbort(commands, this.#gone.signal);
     } catch (error) {
-      if (!(error instanceof Error) || error.name !== 'ReplyError') throw error;
+      if (!isError(error) || error.name !== 'ReplyError') throw error;
       throw new QueueError(`${this.#where} refuses a command: ${sentence(error.message)}`, { cause: error });
     }
   }
@@ -96,11 +97,11 @@ export class RedisLink implements AsyncDisposable {
     const { stream } = this.client as { stream?: Socket };
     if (!stream || stream.writableCorked > 0) return;
     stream.cork();
-    setImmediate(() => stream.uncork());
+    clock.setImmediate(() => stream.uncork());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     const { client } = this;
     client.off('close', this.#onClose);
     if (client.status === 'ready') await raceTimeout(QUIT_TIMEOUT, () => client.quit()).catch(() => {});
@@ -123,7 +124,7 @@ export class RedisLink implements AsyncDisposable {
   }
 
   #giveUp(message: string, hint: string): void {
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     this.#gone.abort(new QueueError(`${message}: ${sentence(this.#lastError)} ${hint}`));
     this.client.disconnect();
   }

@@ -3,6 +3,7 @@ import type { FeatureContext } from '../feature.js';
 import { acceptWebSocket, type Upgrade } from '../sockets/websocket.js';
 import { readDashboard } from './dashboard-state.js';
 import { ShownPages } from './shown-pages.js';
+import { clock } from '../../shared/clock.js';
 
 /** Milliseconds between a change and its message, so that a burst of changes is one message. */
 const DELAY = 100;
@@ -31,7 +32,7 @@ export class DashboardFeed {
   /** Schedules a message; to be called after each event of the pools. */
   changed(): void {
     if (this.#sockets.size === 0) return;
-    this.#sending ??= setTimeout(() => this.#send(), DELAY).unref();
+    this.#sending ??= clock.setTimeout(() => this.#send(), DELAY).unref();
   }
 
   #add(socket: WebSocket): void {
@@ -44,7 +45,7 @@ export class DashboardFeed {
   #remove(socket: WebSocket): void {
     this.#sockets.delete(socket);
     if (this.#sockets.size > 0) return;
-    clearTimeout(this.#refreshing);
+    clock.clearTimeout(this.#refreshing);
     this.shown.watch([]);
   }
 
@@ -53,12 +54,12 @@ export class DashboardFeed {
     await this.shown.refresh();
     if (this.#sockets.size === 0) return;
     this.changed();
-    clearTimeout(this.#refreshing);
-    this.#refreshing = setTimeout(() => void this.#refresh(), THUMBNAIL_INTERVAL).unref();
+    clock.clearTimeout(this.#refreshing);
+    this.#refreshing = clock.setTimeout(() => void this.#refresh(), THUMBNAIL_INTERVAL).unref();
   }
 
   #send(): void {
-    clearTimeout(this.#sending);
+    clock.clearTimeout(this.#sending);
     this.#sending = undefined;
     if (this.#sockets.size === 0) return;
     this.shown.watch(

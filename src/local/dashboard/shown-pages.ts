@@ -1,6 +1,7 @@
 import { raceTimeout } from '../../shared/abort.js';
 import { CdpConnection, type CdpEvent } from '../../net/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
+import { clock } from '../../shared/clock.js';
 
 /** The page that a browser shows. */
 export interface ShownPage {
@@ -102,7 +103,7 @@ class WatchedBrowser {
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     this.#connection.then((connection) => connection.close()).catch(() => {});
   }
 
@@ -143,9 +144,9 @@ class WatchedBrowser {
     // A navigated page becomes the last one.
     if (this.#pages.get(targetId)?.url !== url) this.#pages.delete(targetId);
     this.#pages.set(targetId, { title, url });
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     const readTitles = () => this.#readTitles().then(this.#onChange, () => {});
-    this.#timer = setTimeout(() => void readTitles(), TITLE_DELAY).unref();
+    this.#timer = clock.setTimeout(() => void readTitles(), TITLE_DELAY).unref();
   }
 
   /** The page that was last opened or navigated; an empty page only if there is no other. */

@@ -11,6 +11,7 @@ import type { Upgrade } from '../sockets/websocket.js';
 import { closing, faultAnswer, HttpFault, notFound, send, type Answer } from './answer.js';
 import type { Pages } from './pages.js';
 import { checkSource, checkToken, methodOf, type RequestName, type RouteCall } from './request.js';
+import { createAbort } from '../../shared/globals.js';
 
 /** What the server serves. */
 interface Served {
@@ -89,7 +90,7 @@ export class PoolServer {
   }
 
   async #answer(served: Served, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const gone = new AbortController();
+    const gone = createAbort();
     response.once('close', () => gone.abort(new Error('The client closed its connection.')));
     response.setHeader('x-request-id', randomUUID());
     // Without the query, which contains the token in the URL of a page.

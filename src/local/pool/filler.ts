@@ -2,6 +2,7 @@ import type { LocalBrowser } from '../browser/local-browser.js';
 import { delay as sleep } from '../../shared/clock.js';
 import type { Semaphore } from '../../shared/semaphore.js';
 import type { CheckedSettings } from '../settings.js';
+import { createAbort, isError } from '../../shared/globals.js';
 
 /** The part of a pool that its filler uses. */
 interface FillerHost {
@@ -24,7 +25,7 @@ const LONGEST_BACKOFF = 15_000;
 /** Starts browsers until the pool is full. */
 export class Filler {
   readonly #host: FillerHost;
-  readonly #stop = new AbortController();
+  readonly #stop = createAbort();
   readonly #jobs = new Set<Promise<LocalBrowser | Error>>();
   #starting = 0;
   #failures = 0;
@@ -49,7 +50,7 @@ export class Filler {
   async fill(): Promise<void> {
     this.#fill(() => 0);
     const outcome = await Promise.race(this.#jobs);
-    if (outcome instanceof Error) throw outcome;
+    if (isError(outcome)) throw outcome;
   }
 
   /** Replaces the missing browsers, at the pool's fill rate. */
@@ -72,7 +73,7 @@ export class Filler {
   async #startOne(delay: number, onEnd: () => void): Promise<LocalBrowser | Error> {
     const outcome = await this.#start(delay).catch((error: unknown) => error as Error);
     onEnd();
-    if (!(outcome instanceof Error)) {
+    if (!isError(outcome)) {
       this.#failures = 0;
       this.#lastError = undefined;
       this.#host.onStarted(outcome);

@@ -3,6 +3,7 @@ import type { AcquireRequest } from '../../services/kernel-api.js';
 import type { LocalBrowser } from '../browser/local-browser.js';
 import type { DestroyReason } from '../events.js';
 import { newId } from '../../shared/ids.js';
+import { createAbort } from '../../shared/globals.js';
 
 /** The fields of an acquire request that belong to the lease. */
 export type LeaseFields = Pick<AcquireRequest, 'name' | 'tags' | 'start_url'>;
@@ -40,7 +41,7 @@ export class ServedLease {
   readonly #timeout: number;
   readonly #onInactive: () => void;
   readonly #connections = new Set<() => void>();
-  readonly #ending = new AbortController();
+  readonly #ending = createAbort();
   #timer: NodeJS.Timeout | undefined;
 
   /** @param timeout Milliseconds without a connection, from the start and from each last disconnect. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
+import { clock } from '../../shared/clock.js';
 
 /** WebSocket close codes. */
 export const NORMAL = 1000;
@@ -31,5 +32,5 @@ export function acceptWebSocket(
 /** Closes a WebSocket within 500 ms, also when the peer does not answer the close frame. */
 export function closeWebSocket(websocket: WebSocket, code: number, reason: string): void {
   websocket.close(code, reason);
-  setTimeout(() => websocket.terminate(), 500).unref();
+  clock.setTimeout(() => websocket.terminate(), 500).unref();
 }

@@ -1,0 +1,48 @@
+/**
+ * What this library takes from its environment, once. A test environment (jsdom, happy-dom, a `vm` context of Jest) replaces globals
+ * or leaves them out, and fake timers replace the timers: modules of Node stay what they are.
+ */
+
+const events = process.getBuiltinModule('node:events');
+
+/** Node's timers. Some environments have no `setImmediate`. */
+export const timers = process.getBuiltinModule('node:timers');
+
+let ownController: typeof AbortController | undefined;
+
+/**
+ * Creates an AbortController of Node. Node's functions, such as `setMaxListeners` and `fetch`, refuse the signals of other classes.
+ */
+export function createAbort(): AbortController {
+  ownController ??= findController();
+  return new ownController();
+}
+
+/** No module of Node exports the class itself. */
+function findController(): typeof AbortController {
+  try {
+    events.setMaxListeners(0, new globalThis.AbortController().signal);
+    return globalThis.AbortController;
+  } catch {
+    const { transferableAbortController } = process.getBuiltinModule('node:util');
+    return transferableAbortController().constructor as typeof AbortController;
+  }
+}
+
+type Kind = 'Error' | 'DOMException' | 'Map' | 'Promise' | 'Set' | 'URL';
+
+/** Returns true for an object of one of these classes, also of another realm, for which `instanceof` is false. */
+export function isOf(value: unknown, ...kinds: readonly Kind[]): boolean {
+  const shown = Object.prototype.toString.call(value).slice('[object '.length, -1);
+  return kinds.includes(shown as Kind);
+}
+
+/** Returns true for an error, also of another realm: those of Node's modules are, in a test environment. */
+export function isError(value: unknown): value is Error {
+  return value instanceof Error || isOf(value, 'Error', 'DOMException');
+}
+
+/** Returns true for bytes, also of another realm. */
+export function isBytes(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && 'subarray' in value && 'byteOffset' in value;
+}
