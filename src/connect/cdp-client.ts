@@ -27,6 +27,9 @@ export type EventListeners = {
   readonly [Name in EventName]?: (params: EventParams<Name>, sessionId: string | undefined) => void;
 };
 
+/** The browser answered a command with an error. */
+export class CommandError extends Error {}
+
 interface Pending {
   readonly method: string;
   readonly resolve: (result: unknown) => void;
@@ -139,7 +142,7 @@ export class CdpClient {
     this.#pending.delete(id);
     const { error, result } = contentOf(message);
     try {
-      if (error !== undefined) pending.reject(new Error(messageOf(error)));
+      if (error !== undefined) pending.reject(new CommandError(messageOf(error)));
       else pending.resolve(readResult(pending.method, result ?? {}));
     } catch (misfit) {
       pending.reject(misfit as Error);

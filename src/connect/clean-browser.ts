@@ -1,5 +1,6 @@
 import { clock, delay } from '../shared/clock.js';
 import { CdpClient, type Target } from './cdp-client.js';
+import { removeExtensions, type Installed } from './installed.js';
 import type { CdpCarrier } from './wire.js';
 import {
   COUNT_DOWNLOAD,
@@ -23,19 +24,25 @@ const OPEN = 'A download, a sendBeacon or a fetch with keepalive of the lease is
 const UNREADABLE =
   'The browser does not count its downloads and keepalive requests in a way that can be read.';
 
+/** What a lease used of a browser. */
+export interface HowToClean extends Installed {
+  /** False if the lease used only contexts of its own: the browser's own context stays untouched. */
+  readonly isOwnContextUsed: boolean;
+}
+
 /**
  * Removes everything that a lease left in a browser, so that the next lease finds nothing of it: it disposes of the contexts
  * that were opened, replaces the pages of the browser's own context by a new blank one, and clears the data of all origins
  * and the permissions there. It uses no automation library, and nothing that a page could have replaced.
  *
- * @param isOwnContextUsed False if the lease used only contexts of its own: the browser's own context stays untouched.
  * @throws If the browser refuses a command, or if something may be left.
  */
 export async function cleanBrowser(
   carrier: CdpCarrier,
-  { isOwnContextUsed }: { isOwnContextUsed: boolean },
+  { isOwnContextUsed, ...installed }: HowToClean,
 ): Promise<void> {
   const cdp = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
+  await removeExtensions(cdp, installed);
   const { browserContextIds } = await cdp.send('Target.getBrowserContexts');
   const dispose = (browserContextId: string) =>
     cdp.send('Target.disposeBrowserContext', { browserContextId });

@@ -1,6 +1,6 @@
 import { raceTimeout } from '../shared/abort.js';
 import { CdpClient } from './cdp-client.js';
-import { ANSWER_TIMEOUT, cleanBrowser, until } from './clean-browser.js';
+import { ANSWER_TIMEOUT, cleanBrowser, until, type HowToClean } from './clean-browser.js';
 import { isBlank } from './connector.js';
 import type { CommandParams } from './message.js';
 import type { MessageRules } from './message-filter.js';
@@ -54,11 +54,11 @@ export class BidiWatch {
  */
 export async function cleanOverBidi(
   carrier: CdpCarrier,
-  { isOwnContextUsed, watch }: { isOwnContextUsed: boolean; watch: BidiWatch },
+  { watch, ...how }: HowToClean & { watch: BidiWatch },
 ): Promise<void> {
   const bidi = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
-  if (await hasCdp(bidi)) return cleanBrowser(cdpWithin(bidi, carrier.ended), { isOwnContextUsed });
-  const [left] = isOwnContextUsed ? [OF_OWN_CONTEXT] : watch.left;
+  if (await hasCdp(bidi)) return cleanBrowser(cdpWithin(bidi, carrier.ended), how);
+  const [left] = how.isOwnContextUsed ? [OF_OWN_CONTEXT] : watch.left;
   if (left !== undefined) throw new Error(`This browser has no command that removes ${left}.`);
   // The preload scripts, intercepts and overrides of a session end with it.
   if (!watch.hasBegunSession) throw new Error('The lease used a session that does not end with it.');

@@ -3,6 +3,7 @@ import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { shortened } from '../shared/redact.js';
+import type { HowToClean } from './clean-browser.js';
 import type { Connector } from './connector.js';
 import {
   cleanOverCdp,
@@ -84,7 +85,7 @@ function dropped(how: SocketEnd): ConnectError {
 export async function cleanSession(
   grant: Grant,
   { settings, trust, signal }: Pick<ConnectPlan, 'settings' | 'trust' | 'signal'>,
-  how: { isOwnContextUsed: boolean },
+  how: HowToClean,
 ): Promise<void> {
   const limit = new LinkedAbort(signal, settings.connectTimeout);
   const { signal: during } = limit;

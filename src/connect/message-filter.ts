@@ -78,6 +78,7 @@ export interface MessageRules {
 type Changed = object | false | undefined;
 
 type ResultName =
+  | 'Extensions.loadUnpacked'
   | 'Target.createBrowserContext'
   | 'Target.createTarget'
   | 'Target.getBrowserContexts'

@@ -5,11 +5,12 @@ import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
 import { CdpClient } from './cdp-client.js';
-import { cleanBrowser } from './clean-browser.js';
+import { cleanBrowser, type HowToClean } from './clean-browser.js';
 import { BidiWatch, cleanOverBidi, hasCdp } from './clean-over-bidi.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
 import { DownloadWatch } from './downloads.js';
 import { Extensions, type ConnectAddition } from './extension.js';
+import { installRules } from './installed.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { MessageFilter, type MessageRules } from './message-filter.js';
 import { PageStarts } from './page-starts.js';
@@ -40,6 +41,10 @@ export interface ConnectPlan {
   readonly onMisfit?: (name: string) => void;
   /** Called when a page of the browser's own context is opened or navigated. */
   readonly onOwnContextUsed: () => void;
+  /** Called with the id of an extension that a client loads in the browser. */
+  readonly onExtension: (id: string) => void;
+  /** Called with what a client leaves in the browser for as long as it runs. */
+  readonly onLasting: (what: string) => void;
   /** Returns whether a fresh context may take the place of the browser's own one. */
   readonly replaceOwnContext: () => boolean;
   /** What the features of the lease add. */
@@ -57,7 +62,7 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    *
    * @throws If something may be left.
    */
-  clean(how: { isOwnContextUsed: boolean }): Promise<void>;
+  clean(how: HowToClean): Promise<void>;
   /** The downloads of the browser. Undefined over WebDriver BiDi without a CDP URL. */
   readonly downloads: DownloadWatch | undefined;
   /** The socket that carries it. */
@@ -71,6 +76,7 @@ export class OpenBrowser {
   readonly #socket: Socket;
   readonly #filter: MessageFilter;
   readonly #rules: readonly MessageRules[];
+  readonly #installs: MessageRules;
   readonly #watch: BidiWatch;
   readonly #extensions = new Extensions();
   readonly #hasOnlyBidi: boolean;
@@ -83,11 +89,12 @@ export class OpenBrowser {
     this.#socket = socket;
     this.#filter = filterOf(socket, plan.onMisfit);
     this.#rules = plan.additions.flatMap((one) => one.rules ?? []);
+    this.#installs = installRules(plan.onExtension, plan.onLasting);
     this.#watch = new BidiWatch(plan.onOwnContextUsed);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
     // Also without a feature that reads it: see its table.
     this.#filter.add(isCdp ? { events: { 'Runtime.bindingCalled': () => {} } } : this.#watch.rules);
-    this.#filter.add(...this.#rules);
+    this.#filter.add(...this.#rules, this.#installs);
     void socket.ended.then(() => this.#extensions.cut());
   }
 
@@ -192,13 +199,13 @@ export class OpenBrowser {
     const isLimited = this.#rules.some(({ isLimit }) => isLimit);
     if (isLimited && protocol === 'bidi') throw new ConnectError(NO_LIMIT, { sessionId: this.#grant.id });
     const ofOthers = this.#rules.length > 0 && this.#downloads ? [this.#downloads.rulesOfOthers] : [];
-    const client = await this.#openFurther(protocol, signal, [...this.#rules, ...ofOthers]);
+    const client = await this.#openFurther(protocol, signal, [...this.#rules, ...ofOthers, this.#installs]);
     // What limits the clients ends with the connection.
     if (isLimited) void this.#socket.ended.then(() => client.cut('closed-by-us'));
     return client;
   };
 
-  async #clean(how: { isOwnContextUsed: boolean }): Promise<void> {
+  async #clean(how: HowToClean): Promise<void> {
     const { protocol, connectTimeout } = this.#plan.settings;
     const socket = this.#socket;
     // The pages and requests of the cleaning are not the lease's: neither the library nor a feature receives their events.
@@ -229,7 +236,7 @@ const NO_LIMIT = 'The lease limits its clients, which is not possible over WebDr
 export async function cleanOverCdp(
   socket: CdpSocket,
   over: Promise<unknown>,
-  how: { isOwnContextUsed: boolean },
+  how: HowToClean,
 ): Promise<void> {
   const cut = () => socket.cut('closed-by-us');
   void over.then(cut);

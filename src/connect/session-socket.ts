@@ -184,7 +184,8 @@ async function anyPage(cdp: CdpClient): Promise<string> {
   return page?.targetId ?? cdp.openPage();
 }
 
-function clientOver(socket: AnySocket): CdpClient {
+/** A client of a connection that no library uses yet. */
+export function clientOver(socket: AnySocket): CdpClient {
   return new CdpClient({
     ended: socket.ended,
     send: (command) => socket.sendRead(writtenMessage(command)),

@@ -44,11 +44,15 @@ export interface LeaseContext<
   /** Aborts if the browser is given up before its callback: then no hook of the end is called for it. */
   readonly givenUp: AbortSignal;
   /** The browser must not be leased again: something of this lease is left there. Reports why. */
-  readonly preventReuse: (why: string, cause: unknown) => void;
+  readonly preventReuse: (why: string, cause?: unknown) => void;
   /** Something has happened in the browser's own context. */
   readonly onOwnContextUsed: () => void;
   /** Returns whether a fresh context may take the place of the browser's own one, and notes that it does. */
   readonly replaceOwnContext: () => boolean;
+  /** Called with the id of an extension that a client loads in the browser. */
+  readonly onExtension: (id: string) => void;
+  /** Called with what a client leaves in the browser for as long as it runs. */
+  readonly onLasting: (what: string) => void;
 }
 
 /** The part of every callback's argument that does not come from the library. */

@@ -46,6 +46,8 @@ export class HeldBrowser<Session extends object> {
   #isOwnContextGiven: boolean;
   #hasTouchedOwnContext = false;
   #mayBeReused = true;
+  /** Ids of those that the lease loaded. */
+  readonly #extensions = new Set<string>();
   /** Another program, which had attached to the lease, has released the browser. */
   #isOver = false;
   readonly #acquired: Acquired<Session>;
@@ -76,6 +78,7 @@ export class HeldBrowser<Session extends object> {
       emit: call.emit,
     });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
+    const isCleaned = release === 'auto' || typeof release === 'function';
     this.context = {
       ...call,
       pool,
@@ -87,10 +90,15 @@ export class HeldBrowser<Session extends object> {
       onOwnContextUsed: () => void (this.#hasTouchedOwnContext = true),
       replaceOwnContext: () => {
         // Otherwise the caller wants the browser as it is, or its logins.
-        const isCleaned = release === 'auto' || typeof release === 'function';
         if (!isCleaned || grant.hasProfile === true) return false;
         this.#isOwnContextGiven = false;
         return true;
+      },
+      onExtension: (id) => void this.#extensions.add(id),
+      onLasting: (what) => {
+        // Once: the caller reads it.
+        if (!isCleaned || !this.#mayBeReused) return;
+        this.context.preventReuse(`The lease left ${what} in the browser, which no command removes.`);
       },
       preventReuse: (why, cause) => {
         this.#mayBeReused = false;
@@ -143,9 +151,9 @@ export class HeldBrowser<Session extends object> {
       await inTime(connection, CLOSE_TIMEOUT, () => connection.cleanup());
       this.#isOver = await this.#pending.isOver();
       if (this.#isOver) throw new Error('Another program has released the browser.');
-      const isOwnContextUsed = this.#isOwnContextUsed;
+      const how = this.#howToClean;
       if (!this.#canBeReused || isKept) return;
-      await inTime(connection, CLEAN_TIMEOUT, () => connection.clean({ isOwnContextUsed }));
+      await inTime(connection, CLEAN_TIMEOUT, () => connection.clean(how));
     };
     try {
       await time('cleanup', clean);
@@ -164,7 +172,7 @@ export class HeldBrowser<Session extends object> {
     if (chosen !== 'destroy' || this.endsWith !== 'nothing') return chosen;
     if (outcome.healthy) return 'reuse';
     // Nothing can destroy the browser: the next lease of this process cleans it first.
-    uncleanBrowsers.set(this.#address, { isOwnContextUsed: this.#isOwnContextUsed });
+    uncleanBrowsers.set(this.#address, this.#howToClean);
     this.#reportUnclean(
       'The browser stays open with data of this lease, because nothing can destroy it. The next lease of this process ' +
         'removes the data, or fails.',
@@ -219,6 +227,11 @@ export class HeldBrowser<Session extends object> {
 
   get #isOwnContextUsed(): boolean {
     return this.#isOwnContextGiven || this.#hasTouchedOwnContext;
+  }
+
+  get #howToClean() {
+    const canBeDestroyed = this.endsWith !== 'nothing';
+    return { isOwnContextUsed: this.#isOwnContextUsed, extensions: this.#extensions, canBeDestroyed };
   }
 
   /** Each session of some services has one lease: nothing of them is reused. */

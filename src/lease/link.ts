@@ -251,7 +251,8 @@ function connectionsOf<Handles>(
   connector: Connector<Handles>,
   additions: () => readonly ConnectAddition[],
 ) {
-  const { settings, emit, pool, sessionId, onOwnContextUsed, replaceOwnContext, addError } = lease;
+  const { settings, emit, pool, sessionId, addError } = lease;
+  const { onOwnContextUsed, replaceOwnContext, onExtension, onLasting } = lease;
   const misfits = new Set<string>();
   /** Reports each kind of event once. */
   const onMisfit = (name: string) => {
@@ -277,6 +278,8 @@ function connectionsOf<Handles>(
         onMisfit,
         onOwnContextUsed,
         replaceOwnContext,
+        onExtension,
+        onLasting,
         onPagesClosed,
       });
       emit({ type: 'connected', sessionId });

@@ -39,8 +39,15 @@ export const helpers = { hasWarned: false };
 /** What all pools at one address share, by address. */
 export const hosts = new Map<string, object>();
 
-/** Browsers without a service that have data of a lease whose cleaning failed, by address; whether in their own context. */
-export const uncleanBrowsers = new Map<string, { readonly isOwnContextUsed: boolean }>();
+/** Browsers without a service that have data of a lease whose cleaning failed, by address; whether in their own context, and the extensions of the lease. */
+export const uncleanBrowsers = new Map<
+  string,
+  {
+    readonly isOwnContextUsed: boolean;
+    readonly extensions: ReadonlySet<string>;
+    readonly canBeDestroyed: boolean;
+  }
+>();
 
 /** Pools that callers named by a string, with the token that they use. */
 export const namedPools = new Map<string, object>();

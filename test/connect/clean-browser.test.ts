@@ -6,6 +6,8 @@ import { rejection } from '../pool/support.js';
 import { stopClock, useFakeClock, useFastClock } from '../support/fake-clock.js';
 import { HISTOGRAMS } from '../support/histograms.js';
 
+const USED = { isOwnContextUsed: true, extensions: new Set<string>(), canBeDestroyed: true };
+
 describe('a browser', () => {
   useFastClock();
 
@@ -61,19 +63,23 @@ describe('a browser', () => {
         this.targets.push({ targetId: 'new', type: 'page', browserContextId: 'own', url: '' });
       if (method === 'Browser.getHistograms') return { histograms: this.histograms };
       const ids = { browserContextId: 'new context', targetId: 'new', sessionId: 'session' };
-      return { targetInfos: this.targets, ...ids, cookies: [], result: {} };
+      return { targetInfos: this.targets, ...ids, cookies: [], extensions: [], result: {} };
     }
   }
 
   it('disposes of the contexts of a lease, and leaves the own context untouched if it was not used', async () => {
     const browser = new Played();
-    await cleanBrowser(browser, { isOwnContextUsed: false });
-    expect(browser.sent).toEqual(['Target.getBrowserContexts', 'Target.disposeBrowserContext of the lease']);
+    await cleanBrowser(browser, { ...USED, isOwnContextUsed: false });
+    expect(browser.sent).toEqual([
+      'Extensions.getExtensions',
+      'Target.getBrowserContexts',
+      'Target.disposeBrowserContext of the lease',
+    ]);
   });
 
   it('leaves one new page in the own context, without data and permissions', async () => {
     const browser = new Played();
-    await cleanBrowser(browser, { isOwnContextUsed: true });
+    await cleanBrowser(browser, USED);
     expect(browser.targets).toMatchObject([{ targetId: 'new' }]);
     // The browser could end with its last page.
     const order = ['Target.createTarget', 'Target.closeTarget old'].map((one) => browser.sent.indexOf(one));
@@ -94,7 +100,7 @@ describe('a browser', () => {
       if (command.method === 'Target.closeTarget') advance(4000);
       send(command);
     };
-    await cleanBrowser(browser, { isOwnContextUsed: true });
+    await cleanBrowser(browser, USED);
     expect(browser.targets).toMatchObject([{ targetId: 'new' }]);
   });
 
@@ -103,13 +109,13 @@ describe('a browser', () => {
       const browser = new Played();
       browser.targets.push({ targetId: 'late', type, browserContextId: 'of nobody', url: '' });
       browser.refused = 'Target.closeTarget';
-      return rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
+      return rejection(cleanBrowser(browser, USED));
     };
     expect((await late('service_worker')).message).toContain('still running');
     expect((await late('shared_worker')).message).toContain('shared worker');
     const stubborn = new Played();
     stubborn.refused = 'Storage.clearDataForOrigin';
-    expect((await rejection(cleanBrowser(stubborn, { isOwnContextUsed: true }))).message).toBe('no');
+    expect((await rejection(cleanBrowser(stubborn, USED))).message).toBe('no');
   });
 
   it('waits until the first download of a browser has ended, which its context would end uncounted', async () => {
@@ -124,7 +130,7 @@ describe('a browser', () => {
       const isOpen = !browser.sent.includes('Target.disposeBrowserContext new context');
       if (isOpen && looks > 6) browser.histograms = HISTOGRAMS;
     };
-    await cleanBrowser(browser, { isOwnContextUsed: true });
+    await cleanBrowser(browser, USED);
     expect(browser.sent).toContain('Target.disposeBrowserContext new context');
   });
 
@@ -136,7 +142,7 @@ describe('a browser', () => {
   ])('counts a browser as unclean that has %s', async (_what, histograms) => {
     const browser = new Played();
     browser.histograms = histograms();
-    const error = await rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
+    const error = await rejection(cleanBrowser(browser, USED));
     expect(error.message).toContain('does not count');
     // It was asked to count one of each, in a context of its own.
     expect(browser.sent).toContain('Target.createBrowserContext');
@@ -146,14 +152,14 @@ describe('a browser', () => {
   it('fails if an end has another name', async () => {
     const browser = new Played();
     browser.histograms = HISTOGRAMS.filter(({ name }) => !/Succeeded/.test(name));
-    const error = await rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
+    const error = await rejection(cleanBrowser(browser, USED));
     expect(error.message).toContain('still open');
   });
 
   it('fails if the WebSocket ends meanwhile', async () => {
     const browser = new Played();
     browser.send = () => browser.end();
-    expect((await rejection(cleanBrowser(browser, { isOwnContextUsed: true }))).message).toContain('ended');
+    expect((await rejection(cleanBrowser(browser, USED))).message).toContain('ended');
   });
 });
 

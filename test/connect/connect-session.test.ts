@@ -63,6 +63,8 @@ function connect(
     spare: new SpareConnection({}),
     signal,
     onOwnContextUsed: () => {},
+    onExtension: () => {},
+    onLasting: () => {},
     replaceOwnContext: () => false,
     onPagesClosed: (urls) => void told.push(urls),
     additions: [],

@@ -10,10 +10,16 @@ export interface Chromium extends AsyncDisposable {
   readonly url: string;
 }
 
-export async function startChromium(): Promise<Chromium> {
+/** @param flags Further arguments. */
+export async function startChromium(...flags: string[]): Promise<Chromium> {
   const userDataDir = await mkdtemp(join(tmpdir(), 'debugging-port-'));
-  const args = ['--no-sandbox'];
-  const browser = await puppeteer.launch({ executablePath: await findBrowser(), args, userDataDir });
+  const args = ['--no-sandbox', ...flags];
+  const browser = await puppeteer.launch({
+    executablePath: await findBrowser(),
+    args,
+    ignoreDefaultArgs: ['--disable-extensions'],
+    userDataDir,
+  });
   return {
     url: browser.wsEndpoint(),
     [Symbol.asyncDispose]: async () => {

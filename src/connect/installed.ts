@@ -1,0 +1,74 @@
+import { CommandError, type CdpClient } from './cdp-client.js';
+import type { MessageRules } from './message-filter.js';
+import { clientOver } from './session-socket.js';
+import type { AnySocket } from './socket.js';
+
+/** What a lease may have installed. */
+export interface Installed {
+  /** Ids of the extensions that the lease is known to have loaded. */
+  readonly extensions: ReadonlySet<string>;
+  /** False for a browser that can be a person's own, with extensions of that person. */
+  readonly canBeDestroyed: boolean;
+}
+
+/** Commands whose effect no command of the cleaning removes, with what they leave. */
+const LASTING = {
+  'PWA.install': 'a web app',
+  'PWA.changeAppUserSettings': 'the settings of a web app',
+  'Extensions.setStorageItems': 'data of an extension',
+  'Extensions.removeStorageItems': 'data of an extension',
+  'Extensions.clearStorageItems': 'data of an extension',
+} as const;
+
+/**
+ * Notes what a lease installs in the browser itself, outside of all its contexts.
+ *
+ * @param onExtension Called with the id of an extension that was loaded.
+ * @param onLasting Called with what stays for as long as the browser runs.
+ */
+export function installRules(
+  onExtension: (id: string) => void,
+  onLasting: (what: string) => void,
+): MessageRules {
+  const commands = Object.entries(LASTING).map(([name, what]) => [name, () => void onLasting(what)] as const);
+  return {
+    commands: Object.fromEntries(commands),
+    results: { 'Extensions.loadUnpacked': ({ id }) => onExtension(id) },
+  };
+}
+
+/**
+ * Removes the extensions that a lease loaded. The browser refuses to remove those with which it was started, which are its pool's.
+ *
+ * @throws If the browser can be destroyed, and had one: an extension can change what no command of CDP shows, such as bookmarks.
+ */
+export async function removeExtensions(
+  cdp: CdpClient,
+  { extensions, canBeDestroyed }: Installed,
+): Promise<void> {
+  // Programs that use the URLs of the session load extensions, too.
+  const ids = canBeDestroyed ? await loadedExtensions(cdp) : [...extensions];
+  const remove = (id: string) =>
+    cdp.send('Extensions.uninstall', { id }).then(() => true, unlessRefused(false));
+  const hadSome = (await Promise.all(ids.map(remove))).includes(true) || extensions.size > 0;
+  if (canBeDestroyed && hadSome) throw new Error('The lease loaded an extension.');
+}
+
+/** Whether an extension is loaded in a browser. @param socket A connection that no client uses yet. */
+export async function hasExtension(socket: AnySocket, id: string): Promise<boolean> {
+  return (await loadedExtensions(clientOver(socket))).includes(id);
+}
+
+/** A browser without the command has none that loads an extension either. */
+async function loadedExtensions(cdp: CdpClient): Promise<readonly string[]> {
+  const list = cdp.send('Extensions.getExtensions').then(({ extensions }) => extensions);
+  return (await list.catch(unlessRefused([]))).map(({ id }) => id);
+}
+
+/** Takes the refusal of a command for this result. A browser that does not respond is another matter. */
+function unlessRefused<Value>(value: Value): (error: unknown) => Value {
+  return (error) => {
+    if (error instanceof CommandError) return value;
+    throw error;
+  };
+}
