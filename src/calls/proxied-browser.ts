@@ -1,4 +1,5 @@
 import type { Protocol } from '../connect/connector.js';
+import { hasExtension } from '../connect/installed.js';
 import { relay, type RelayHandles } from '../connect/relay.js';
 import { openInFirstPage } from '../connect/session-socket.js';
 import type { AnySocket, Socket } from '../connect/socket.js';
@@ -11,6 +12,7 @@ import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import type { ProxyEvent } from './events.js';
+import { Refusal } from './proxy-client.js';
 import type { ProxyEndpoint } from './proxy-endpoint.js';
 import type { CallSettings } from '../lease/options.js';
 import type { AllSettings, ProxySettings } from './options.js';
@@ -35,6 +37,7 @@ interface FirstClient {
 
 /** The reason of the end of a browser whose clients sent no command for `idleTimeout`. */
 export const IDLE = new Error('The browser was idle.');
+export const NOT_LOADED = 'An extension can connect only to a browser in which a client has loaded it.';
 const NO_CLIENT = new Error('The client has disconnected.');
 
 /** The part of a lease that a proxy uses. */
@@ -55,6 +58,8 @@ export function openFor<Session extends object>(
 
 interface HowToServe {
   readonly protocol: Protocol;
+  /** Id of the browser extension that is the client. */
+  readonly extension: string | undefined;
   readonly signal: AbortSignal;
 }
 type Use = (socket: AnySocket, sessionId: string) => Promise<boolean>;
@@ -77,6 +82,8 @@ export class ProxiedBrowser {
   readonly #isKept: boolean;
   readonly #over = new LinkedAbort();
   readonly #waiting = new LinkedAbort();
+  /** Aborts when the last client that is no extension has disconnected. */
+  #used = new LinkedAbort();
   readonly #began = clock.now();
   readonly #lease: Promise<Connected>;
   #leasedAt = 0;
@@ -115,6 +122,19 @@ export class ProxiedBrowser {
     }
   }
 
+  /**
+   * Serves an extension that a client has loaded in this browser, for as long as the browser has a client: an extension, which need not end,
+   * keeps no browser.
+   *
+   * @throws Refusal
+   */
+  async serveExtension(how: HowToServe, use: Use): Promise<void> {
+    const lease = await raceAbort(this.#lease, how.signal);
+    this.over.throwIfAborted();
+    if (this.clients === 0) throw new Refusal(403, NOT_LOADED);
+    await this.#serveApart(lease, how, use);
+  }
+
   /** Disconnects the clients and releases the browser, once. Never rejects. */
   end(reason: unknown): Promise<void> {
     if (!this.over.aborted) void this.#end(reason).then(this.#onEnded);
@@ -123,10 +143,11 @@ export class ProxiedBrowser {
 
   /** Serves a client with a connection of its own: what it sets in the browser must not reach the next client. */
   async #serveApart(lease: Connected, how: HowToServe, use: Use): Promise<boolean> {
+    const { signal: used } = this.#used;
     const socket = await this.#openApart(lease, how);
     const cut = () => socket.cut('closed-by-us');
     // Before the browser is cleaned: the client may have paused its pages.
-    const stopListening = onAbort(this.over, cut);
+    const stopListening = onAbort(how.extension === undefined ? this.over : used, cut);
     return use(socket, lease.context.sessionId).finally(() => {
       stopListening();
       cut();
@@ -135,14 +156,20 @@ export class ProxiedBrowser {
 
   async #openApart(
     { context: { sessionId, grant }, handles }: Connected,
-    { signal, protocol }: HowToServe,
+    { signal, protocol, extension }: HowToServe,
   ): Promise<AnySocket> {
     const { settings } = this.#plan;
     // The browser was leased for another client.
     verifyGrant(this.#plan.pool.idOrName, grant, { protocol, connector: relay(settings.secret) });
     const limit = new LinkedAbort(signal, settings.connectTimeout);
     try {
-      return await handles.openClient(limit.signal, protocol);
+      const socket = await handles.openClient(limit.signal, protocol);
+      if (extension === undefined) return socket;
+      const isLoaded = await raceAbort(hasExtension(socket, extension), limit.signal).catch(() => false);
+      if (isLoaded) return socket;
+      socket.cut('closed-by-us');
+      limit.signal.throwIfAborted();
+      throw new Refusal(403, NOT_LOADED);
     } catch (error) {
       if (!limit.timedOut) throw error;
       const after = `${duration(settings.connectTimeout)} (option connectTimeout)`;
@@ -154,7 +181,10 @@ export class ProxiedBrowser {
 
   #leave(isIdle: boolean): void {
     this.clients--;
-    if (this.clients > 0 || this.over.aborted) return;
+    if (this.clients > 0) return;
+    this.#used.abort(NO_CLIENT);
+    this.#used = new LinkedAbort();
+    if (this.over.aborted) return;
     if (isIdle) return void this.end(IDLE);
     if (!this.#isKept || !this.isLeased) return void this.end(NO_CLIENT);
     const { share, keep, idleTimeout } = this.#plan.settings;
@@ -166,6 +196,7 @@ export class ProxiedBrowser {
   async #end(reason: unknown): Promise<void> {
     clock.clearTimeout(this.#keeping);
     this.#over.abort(reason);
+    this.#used.abort(reason);
     // Afterwards, this signal would make the browser look lost.
     if (!this.isLeased) this.#waiting.abort(reason);
     const lease = await this.#lease.catch(() => undefined);

@@ -16,9 +16,15 @@ import type { BrowserPool } from '../pool/browser-pool.js';
 import type { AllSettings, ProxySettings } from './options.js';
 import { NO_BIDI } from '../features/allowed-hosts/options.js';
 import { patternOf, readHosts } from '../shared/hosts.js';
-import { createLoopbackServer, isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
+import {
+  createLoopbackServer,
+  extensionOf,
+  isSameSecret,
+  refuseUpgrade,
+  sourceFault,
+} from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
-import { IDLE, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
+import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
 import type { HowToTranslate, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
 import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
 
@@ -65,6 +71,8 @@ interface Place {
   readonly json: string | undefined;
   /** Of a client with another protocol than the browser. */
   readonly endpoint: ProxyEndpoint | undefined;
+  /** Id of the browser extension that sends the request. */
+  readonly extension: string | undefined;
 }
 
 /** The HTTP server of `serveProxy`. It listens on 127.0.0.1 only. */
@@ -178,8 +186,9 @@ export class ProxyServer implements AsyncDisposable {
   }
 
   /** Reads the path of a request. @throws Refusal */
-  #placeOf({ headers, url = '/', socket }: IncomingMessage): Place {
-    const fault = sourceFault(headers, this.#host);
+  #placeOf({ headers, url = '/', socket }: IncomingMessage, servesExtensions = false): Place {
+    // Without a secret, any extension of this machine could be the client.
+    const fault = sourceFault(headers, this.#host, servesExtensions && this.#prefix !== '');
     if (fault !== undefined) throw new Refusal(403, fault);
     const path = url.split('?', 1)[0]!;
     const { length } = this.#prefix;
@@ -196,7 +205,15 @@ export class ProxyServer implements AsyncDisposable {
     if (!parts) throw new Refusal(404, NO_PATH);
     if (endpoint && isOfDebugging) throw new Refusal(404, notOfDebugging(endpoint.path));
     const key = this.#plan.settings.share ? '' : name;
-    return { name, key, protocol: bidi === undefined ? 'cdp' : 'bidi', page, json, endpoint };
+    return {
+      name,
+      key,
+      protocol: bidi === undefined ? 'cdp' : 'bidi',
+      page,
+      json,
+      endpoint,
+      extension: extensionOf(headers),
+    };
   }
 
   /** @throws Refusal */
@@ -214,7 +231,7 @@ export class ProxyServer implements AsyncDisposable {
     let named = {};
     let client: WebSocket | undefined;
     try {
-      const place = this.#placeOf(request);
+      const place = this.#placeOf(request, true);
       if (place.name !== undefined) named = { name: place.name };
       if (place.json !== undefined) throw new Refusal(404, NO_PATH);
       if (place.protocol === 'bidi' && this.#allowed) throw new Refusal(400, NO_BIDI);
@@ -222,10 +239,13 @@ export class ProxyServer implements AsyncDisposable {
       if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
       if (place.endpoint) this.#expectServed(place.endpoint, request);
       this.#waiting.add(waiting);
-      await this.#handover(place.key, signal);
-      const browser = this.#browserOf(place);
+      const { protocol, extension } = place;
+      const isExtension = extension !== undefined;
+      if (!isExtension) await this.#handover(place.key, signal);
+      const browser = isExtension ? this.#browserWithExtension(place) : this.#browserOf(place);
       if (!browser.isLeased) emit({ type: 'waiting', ...named });
-      await browser.serve({ protocol: place.protocol, signal }, async (socket, sessionId) => {
+      const serve = isExtension ? 'serveExtension' : 'serve';
+      await browser[serve]({ protocol, extension, signal }, async (socket, sessionId) => {
         const onClose = () => hangUp(client!, 'Closed.', NORMAL);
         const opening = async () => openRoute(socket, place, { onClose, signal, allowed: this.#allowed });
         const late = () => new Refusal(502, `The page did not respond within ${duration(connectTimeout)}.`);
@@ -236,7 +256,8 @@ export class ProxyServer implements AsyncDisposable {
           this.#waiting.delete(waiting);
           this.#connected++;
           emit({ type: 'connected', ...named, sessionId });
-          const isIdle = await serveClient(client, far, { channel, over: browser.over, idleTimeout });
+          const how = { channel, over: browser.over, idleTimeout: isExtension ? Infinity : idleTimeout };
+          const isIdle = await serveClient(client, far, how);
           this.#connected--;
           emit({ type: 'disconnected', ...named, sessionId, isIdle });
           return isIdle;
@@ -280,6 +301,14 @@ export class ProxyServer implements AsyncDisposable {
     return browser;
   }
 
+  /** Returns the browser whose client has loaded an extension that connects. None is leased for it. @throws Refusal */
+  #browserWithExtension({ key, protocol, endpoint }: Place): ProxiedBrowser {
+    if (key === undefined) throw new Refusal(409, UNNAMED_EXTENSION);
+    const browser = endpoint || protocol !== 'cdp' ? undefined : this.#named.get(key);
+    if (!browser) throw new Refusal(403, NOT_LOADED);
+    return browser;
+  }
+
   /** Waits a moment for the last client of the name. */
   async #handover(key: Place['key'], signal: AbortSignal): Promise<void> {
     const began = clock.now();
@@ -305,6 +334,10 @@ function isWebSocket({ method, headers }: IncomingMessage): boolean {
 }
 
 const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8' };
+
+const UNNAMED_EXTENSION =
+  'An extension connects to a browser that another program uses, and needs its name: give the program, for example Stagehand, an address ' +
+  'with a name, ADDRESS/NAME.';
 
 const NO_SECRET =
   'The path must begin with the secret of the address. To serve without a secret: --no-secret, or secret: false.';

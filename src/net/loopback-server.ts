@@ -32,12 +32,24 @@ export function createLoopbackServer(): { server: Server; trust: (connection: Du
  * machine can send requests to loopback ports, but it cannot forge Host (which prevents DNS rebinding) or omit Origin.
  *
  * @param host `127.0.0.1:<port>` of the server.
+ * @param servesExtensions The caller checks the extension of a request itself.
  */
-export function sourceFault({ host: given, origin }: IncomingHttpHeaders, host: string): string | undefined {
+export function sourceFault(
+  headers: IncomingHttpHeaders,
+  host: string,
+  servesExtensions = false,
+): string | undefined {
+  const { host: given, origin } = headers;
+  if (servesExtensions && extensionOf(headers) !== undefined) return sourceFault({ host: given }, host);
   const hosts = [host, host.replace('127.0.0.1', 'localhost')];
   if (!hosts.includes(given?.toLowerCase() ?? '')) return 'The Host header does not name this server.';
   const isOwn = origin === undefined || hosts.some((own) => origin.toLowerCase() === `http://${own}`);
   return isOwn ? undefined : 'Requests from other origins are refused.';
+}
+
+/** The id of the browser extension that sends a request; undefined if none does. */
+export function extensionOf({ origin }: IncomingHttpHeaders): string | undefined {
+  return /^chrome-extension:\/\/([a-p]{32})$/.exec(origin ?? '')?.[1];
 }
 
 /** Takes the same time for every secret. The comparison needs values of one length: hence the hashes. */

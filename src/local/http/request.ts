@@ -36,10 +36,11 @@ export interface RouteCall {
  * @internal Refuses requests from pages of other origins.
  *
  * @param host `127.0.0.1:<port>` of this server.
+ * @param servesExtensions The caller checks the extension of a request itself.
  * @throws HttpFault 403
  */
-export function checkSource({ headers }: IncomingMessage, host: string): void {
-  const fault = sourceFault(headers, host);
+export function checkSource({ headers }: IncomingMessage, host: string, servesExtensions = false): void {
+  const fault = sourceFault(headers, host, servesExtensions);
   if (fault !== undefined) throw new HttpFault(403, 'forbidden', fault);
 }
 

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { refuseUpgrade } from '../../net/loopback-server.js';
+import { CdpConnection } from '../../net/cdp-connection.js';
+import { extensionOf, refuseUpgrade } from '../../net/loopback-server.js';
+import type { Chromium } from '../browser/chromium.js';
 import type { FeatureContext, RunningFeature } from '../feature.js';
 import { HttpFault, notFound, toFault } from '../http/answer.js';
 import { checkSource, urlOf } from '../http/request.js';
@@ -27,9 +30,9 @@ const MOST_BYTES = 256 * 1024 * 1024;
 export async function upgrade(sockets: Sockets, ...received: Upgrade): Promise<void> {
   const [request, socket] = received;
   try {
-    checkSource(request, sockets.host);
     const url = urlOf(request);
     const ofFeature = sockets.features.find((feature) => feature.sockets?.[url.pathname]);
+    checkSource(request, sockets.host, !ofFeature);
     if (ofFeature) await ofFeature.sockets![url.pathname]!(received, url);
     else await openClient(sockets, url, received);
   } catch (error) {
@@ -40,6 +43,7 @@ export async function upgrade(sockets: Sockets, ...received: Upgrade): Promise<v
 /** Opens the WebSocket of a client, CDP or BiDi. */
 async function openClient(sockets: Sockets, url: URL, received: Upgrade): Promise<void> {
   const { lease, protocol } = await authorize(sockets, url);
+  await checkExtension(received[0], lease);
   const onOpen: LeaseSocket['onOpen'][] = [];
   for (const feature of sockets.features) {
     if (!feature.upgrade) continue;
@@ -50,6 +54,32 @@ async function openClient(sockets: Sockets, url: URL, received: Upgrade): Promis
   const open = await opener(sockets, lease, protocol);
   const onOpened = (...args: [ServedLease, () => void]) => onOpen.forEach((one) => one?.(...args));
   openLeaseSocket(sockets.log, { lease, protocol, maxBytes: MOST_BYTES, open, onOpen: onOpened }, received);
+}
+
+/**
+ * An extension that is loaded in a leased browser may be a client of this browser, if it has the URL. Extensions of other browsers may not.
+ *
+ * @throws HttpFault
+ */
+async function checkExtension({ headers }: IncomingMessage, lease: ServedLease): Promise<void> {
+  const id = extensionOf(headers);
+  if (id === undefined) return;
+  const { chromium } = lease.browser.process;
+  const isLoaded = chromium !== undefined && (await extensionsOf(chromium)).includes(id);
+  if (!isLoaded) throw new HttpFault(403, 'forbidden', NOT_LOADED);
+}
+
+const NOT_LOADED = 'An extension can connect only to a browser in which it is loaded.';
+
+/** Resolves to none if the browser ends, or has no command for it. */
+async function extensionsOf({ pipe }: Chromium): Promise<readonly unknown[]> {
+  const connection = await CdpConnection.open(pipe).catch(() => undefined);
+  if (!connection) return [];
+  const ended = connection.closed.then(() => ({ extensions: [] }));
+  const asked = connection.ask('Extensions.getExtensions').catch(() => ({ extensions: [] }));
+  const { extensions } = await Promise.race([asked, ended]);
+  connection.close();
+  return Array.isArray(extensions) ? extensions.map((one: { id?: unknown } | null) => one?.id) : [];
 }
 
 async function authorize({ pools, tokens }: Sockets, url: URL) {
