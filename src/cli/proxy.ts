@@ -61,7 +61,8 @@ below the one that is printed:
                  chromium.connect(); needs playwright-core 1.59 or newer in the current folder
   /NAME          the browser of this name, also as /playwright/NAME: a client that comes back within
                  --keep seconds finds its browser as it was. A second client at the same time is
-                 refused with status 409.
+                 refused with status 409, unless it is an extension that the first one has
+                 loaded in the browser, as Stagehand 4 does.
 Everybody with the address can use the pool from this machine. Web pages never can. Programs that
 take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can,
 and can open your files in a browser that runs here.

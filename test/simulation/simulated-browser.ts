@@ -98,6 +98,8 @@ export class SimulatedBrowser {
         return { result: { cookies: this.#data.has('cookies') ? [{ name: 'login' }] : [] } };
       case 'Browser.getHistograms':
         return { result: { histograms: HISTOGRAMS } };
+      case 'Extensions.getExtensions':
+        return { result: { extensions: [] } };
       case 'Network.clearBrowserCache':
         return this.#clear('cache', sessionId);
       case 'Browser.resetPermissions':

@@ -102,6 +102,7 @@ export function answerOwnCommand(text: string): string | undefined {
       targetId: 'page',
       sessionId: 'page',
       histograms: HISTOGRAMS,
+      extensions: [],
       cookies: [],
     },
   });
