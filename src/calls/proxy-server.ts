@@ -222,6 +222,14 @@ export class ProxyServer implements AsyncDisposable {
     if (fault) throw new Refusal(fault.status, fault.reason);
   }
 
+  /** Checks what can be refused before a browser is leased. @throws Refusal */
+  #expectClient({ json, protocol, endpoint }: Place, request: IncomingMessage): void {
+    if (json !== undefined) throw new Refusal(404, NO_PATH);
+    if (protocol === 'bidi' && this.#allowed) throw new Refusal(400, NO_BIDI);
+    if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
+    if (endpoint) this.#expectServed(endpoint, request);
+  }
+
   /** Leases a browser for a client, and only then answers. Serves the client until it has disconnected. */
   async #upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const { emit, settings } = this.#plan;
@@ -233,16 +241,11 @@ export class ProxyServer implements AsyncDisposable {
     try {
       const place = this.#placeOf(request, true);
       if (place.name !== undefined) named = { name: place.name };
-      if (place.json !== undefined) throw new Refusal(404, NO_PATH);
-      if (place.protocol === 'bidi' && this.#allowed) throw new Refusal(400, NO_BIDI);
-      // Before a browser is leased.
-      if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
-      if (place.endpoint) this.#expectServed(place.endpoint, request);
+      this.#expectClient(place, request);
       this.#waiting.add(waiting);
       const { protocol, extension } = place;
       const isExtension = extension !== undefined;
-      if (!isExtension) await this.#handover(place.key, signal);
-      const browser = isExtension ? this.#browserWithExtension(place) : this.#browserOf(place);
+      const browser = await this.#findBrowser(place, signal);
       if (!browser.isLeased) emit({ type: 'waiting', ...named });
       const serve = isExtension ? 'serveExtension' : 'serve';
       await browser[serve]({ protocol, extension, signal }, async (socket, sessionId) => {
@@ -274,6 +277,13 @@ export class ProxyServer implements AsyncDisposable {
     } finally {
       this.#waiting.delete(waiting);
     }
+  }
+
+  /** @throws Refusal */
+  async #findBrowser(place: Place, signal: AbortSignal): Promise<ProxiedBrowser> {
+    if (place.extension !== undefined) return this.#browserWithExtension(place);
+    await this.#handover(place.key, signal);
+    return this.#browserOf(place);
   }
 
   /** Returns the browser of a client: a new one, or the one of its name. @throws Refusal */

@@ -68,10 +68,7 @@ export const BREAKS: readonly Break[] = [
   broken(
     'a browser that will be reused is cleaned',
     'lease/held-browser.ts',
-    [
-      'await inTime(connection, CLEAN_TIMEOUT, () => connection.clean({ isOwnContextUsed }));',
-      'void isOwnContextUsed;',
-    ],
+    ['await inTime(connection, CLEAN_TIMEOUT, () => connection.clean(how));', 'void how;'],
     'lease/without-service',
     'lease/lease.test',
   ),
