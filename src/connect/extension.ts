@@ -52,7 +52,11 @@ export class Extensions {
   #all: readonly ConnectExtension[] = [];
 
   async create(additions: readonly ConnectAddition[], opening: Opening): Promise<void> {
-    this.#all = await Promise.all(additions.flatMap(({ extend }) => extend?.(opening) ?? []));
+    const creating = await Promise.allSettled(additions.flatMap(({ extend }) => extend?.(opening) ?? []));
+    // If one fails, the others are cut with the connection.
+    this.#all = creating.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    const failed = creating.find((one) => one.status === 'rejected');
+    if (failed) throw failed.reason;
   }
 
   get ownContext(): string | undefined {

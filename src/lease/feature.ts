@@ -8,7 +8,9 @@ import type { AnyStep } from './events.js';
 /**
  * What a feature adds to the life of one lease. All hooks are optional, and a feature keeps its state itself. Features do not
  * know each other. A hook that takes time is called on all of them at the same time, and the next step begins when all have
- * ended; the others are called in the order of the set, and `surround` nests in it.
+ * ended, also if one has failed; after an abort, which they see in their signal, the end begins at once. The others are called in
+ * the order of the set, and `surround` nests in it. No two features may add the same field to the request or to the handles: the
+ * call fails. In the results, the later one wins.
  *
  * An error of `prepare`, `restore`, `request`, `connect`, `handles`, `opened`, `begin` or `surround` fails the call, and so does a
  * timeout of one that takes time. Any other one is in `cleanupErrors`, and changes neither the result of the call nor the next step.

@@ -43,7 +43,7 @@ export class Hooks<Features extends FeatureSet> {
   }
 
   request(): Partial<LeaseRequest> {
-    return Object.assign({}, ...this.#features.map((one) => one.request?.(this.#call)));
+    return this.#together('request', (one) => one.request?.(this.#call));
   }
 
   /** Never throws. */
@@ -61,7 +61,7 @@ export class Hooks<Features extends FeatureSet> {
   }
 
   handles(lease: LeaseContext): HandlesOf<Features> & object {
-    return Object.assign({}, ...this.#features.map((one) => one.handles?.(lease)));
+    return this.#together('handles', (one) => one.handles?.(lease)) as HandlesOf<Features> & object;
   }
 
   opened(lease: LeaseContext, part: OpenedPart | undefined): Promise<void> {
@@ -121,10 +121,29 @@ export class Hooks<Features extends FeatureSet> {
     for (const one of this.#features) one.restore?.(saved[one.name]);
   }
 
-  /** Calls a hook whose failure fails the call. */
+  /** Calls a hook whose failure fails the call. The end, which follows it, must not meet what other features still do. */
   async #before(hook: (one: LeaseFeature) => Promise<void> | undefined): Promise<void> {
     const working = this.#features.map((one) => limited(one, async () => hook(one)));
-    await raceAbort(Promise.all(working), this.#call.signal);
+    const results = await raceAbort(Promise.allSettled(working), this.#call.signal);
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  /** Puts together what the features add. A field of two features would be that of the one which happens to be later. */
+  #together<Part extends object>(hook: string, partOf: (one: LeaseFeature) => Part | undefined): Part {
+    const all: Record<string, unknown> = {};
+    const owners = new Map<string, string>();
+    for (const one of this.#features) {
+      for (const [field, value] of Object.entries(partOf(one) ?? {})) {
+        if (value === undefined) continue;
+        const owner = owners.get(field);
+        if (owner !== undefined)
+          throw new Error(`The features ${owner} and ${one.name} both add ${field} (${hook}).`);
+        owners.set(field, one.name);
+        all[field] = value;
+      }
+    }
+    return all as Part;
   }
 
   /** Calls a hook of the end. Never rejects. @param lease Of a hook that uses the browser: it is not reused after a failure. */

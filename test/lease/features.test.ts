@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import type { Connector } from '../../src/connect/connector.js';
+import type { ConnectAddition } from '../../src/connect/extension.js';
 import { type BrowserPool, CallbackTimeoutError, type RunOptions, runOf } from '../../src/index.js';
 import type { FeatureSet, LeaseFeature, WorkEnd } from '../../src/lease/feature.js';
 import { attachLease } from '../../src/lease/attach-lease.js';
@@ -93,6 +94,50 @@ it('what other features began is ended without a result if one cannot begin', as
   expect(ends).toEqual([undefined]);
   await lease.end({ status: 'ok' });
 });
+
+it('the end begins when all features have ended a hook in which one fails', async () => {
+  await using played = await PlayedLease.start();
+  const opened = async () => {
+    await sleep(50);
+    played.steps.push('opened');
+  };
+  const features = { one: { name: 'one', opened: throws }, two: { name: 'two', opened } };
+  await expect(openLease(planOf(played, features, { replays: 'off' }))).rejects.toThrow('mine');
+  expect(played.steps[0]).toBe('opened');
+  expect(played.steps).toContain('release');
+});
+
+it('an addition to the connect that fails lets the connect cut those of other features', async () => {
+  await using played = await PlayedLease.start();
+  let wasCut = false;
+  const extension = { open: async () => {}, stop: async () => {}, cut: () => void (wasCut = true) };
+  const adds = (extend: ConnectAddition['extend']) => ({ connect: () => ({ extend }) });
+  const later = async () => {
+    await sleep(50);
+    return extension;
+  };
+  const features = {
+    one: { name: 'one', ...adds(async () => throws()) },
+    two: { name: 'two', ...adds(later) },
+  };
+  const options: RunOptions = { connectAttempts: 1 };
+  await expect(openLease(planOf(played, features as FeatureSet, options))).rejects.toThrow('mine');
+  expect(wasCut).toBe(true);
+});
+
+it.each<[hook: string, add: () => Partial<LeaseFeature>, leases: number]>([
+  ['request', () => ({ request: () => ({ record: true }) }), 0],
+  ['handles', () => ({ handles: () => ({ record: true }) }), 1],
+])(
+  'two features that add the same field in %s fail the call, which names both',
+  async (_hook, add, leases) => {
+    await using played = await PlayedLease.start();
+    const features = { one: { name: 'one', ...add() }, two: { name: 'two', ...add() } };
+    const opening = openLease(planOf(played, features));
+    await expect(opening).rejects.toThrow('The features one and two both add record');
+    expect(played.releases).toHaveLength(leases);
+  },
+);
 
 it('a feature that prevents the reuse of its browser has the browser destroyed, and reports why', async () => {
   await using played = await PlayedLease.start();
