@@ -1,4 +1,4 @@
-import { LONGEST_TIMER } from '../shared/clock.js';
+import { clock, delay, LONGEST_TIMER } from '../shared/clock.js';
 import type { OpenClient, Socket } from './socket.js';
 import type { Protocol } from './wire.js';
 
@@ -171,8 +171,38 @@ export async function openUrl(
   { timeout, onlyIfBlank = false }: HowToOpen,
 ): Promise<void> {
   if (onlyIfBlank && !isBlank(page!.url())) return;
-  await page!.goto(url, { timeout: Math.min(timeout, LONGEST_TIMER), waitUntil: 'domcontentloaded' });
+  const before = page!.url();
+  try {
+    await page!.goto(url, { timeout: Math.min(timeout, LONGEST_TIMER), waitUntil: 'domcontentloaded' });
+  } catch (error) {
+    await settle(page!, before, error);
+    throw error;
+  }
 }
+
+/** Time to end a navigation that has failed, in ms. */
+export const SETTLE_TIMEOUT = 2000;
+
+/** Chromium opens its error page some time after such a failure. */
+const WITH_ERROR_PAGE = /net::ERR_(?!ABORTED)/;
+
+/**
+ * Lets a navigation end that has failed before there was any content: it would interrupt the next one, of the user of the page.
+ * Never rejects.
+ */
+async function settle(page: Navigable, before: string, error: unknown): Promise<void> {
+  const began = clock.now();
+  const isErrorPage = () => page.url().startsWith('chrome-error:');
+  if (WITH_ERROR_PAGE.test(String(error)))
+    while (!isErrorPage() && clock.now() - began < SETTLE_TIMEOUT) await delay(SETTLE_INTERVAL);
+  else if (page.url() === before)
+    await page
+      .goto('about:blank', { timeout: SETTLE_TIMEOUT, waitUntil: 'domcontentloaded' })
+      .catch(() => {});
+}
+
+/** Time between two looks at a page, in ms. */
+const SETTLE_INTERVAL = 5;
 
 /** A session of CDP with a page, as both libraries have it. */
 interface PageSession {

@@ -329,6 +329,7 @@ export const RESULTS = {
   'Target.createBrowserContext': v.object({ browserContextId: text }),
   'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
   'Page.getFrameTree': v.object({ frameTree }),
+  'Page.navigate': v.object({ errorText: may(text) }),
   'Runtime.evaluate': evaluated,
   'Runtime.callFunctionOn': evaluated,
   'Browser.getHistograms': v.object({

@@ -1,5 +1,6 @@
 import { CdpClient } from './cdp-client.js';
 import { contentOf, parseMessage, readEvent, writtenMessage } from './message.js';
+import { until } from './clean-browser.js';
 import type { AnySocket } from './socket.js';
 import { textOf, type CdpCarrier, type Frame, type Message, type WireMessage } from './wire.js';
 
@@ -171,12 +172,26 @@ function deliver(owner: SessionSocket, message: WireMessage): void {
   owner.deliver({ ...message, ...own, data: rest }, false);
 }
 
-/** Opens a URL in the first page of a browser, over CDP. */
+/**
+ * Opens a URL in the first page of a browser, over CDP.
+ *
+ * @throws If it can't be loaded. The page is blank then: the browser's error page would interrupt the next navigation.
+ */
 export async function openInFirstPage(socket: AnySocket, url: string): Promise<void> {
   const cdp = clientOver(socket);
   const sessionId = await cdp.attach(await anyPage(cdp));
-  await cdp.send('Page.navigate', { url }, sessionId);
+  const { errorText } = await cdp.send('Page.navigate', { url }, sessionId);
+  if (errorText !== undefined) await until(NOT_BLANK, () => makeBlank(cdp, sessionId));
   await cdp.send('Target.detachFromTarget', { sessionId });
+  if (errorText !== undefined) throw new Error(`The page could not be loaded: ${errorText}.`);
+}
+
+const NOT_BLANK = 'The page does not become blank.';
+
+async function makeBlank(cdp: CdpClient, sessionId: string): Promise<boolean> {
+  await cdp.send('Page.navigate', { url: 'about:blank' }, sessionId);
+  const { frameTree } = await cdp.send('Page.getFrameTree', {}, sessionId);
+  return frameTree.frame.url === 'about:blank';
 }
 
 async function anyPage(cdp: CdpClient): Promise<string> {

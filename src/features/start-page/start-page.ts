@@ -1,5 +1,6 @@
 import type { OpenConnection } from '../../connect/open-browser.js';
 import type { LeaseRequest } from '../../services/browser-service.js';
+import { SETTLE_TIMEOUT } from '../../connect/connector.js';
 import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import type { CallContext, LeaseContext } from '../../lease/context.js';
@@ -86,7 +87,8 @@ async function attempt(
   if (url === undefined) return;
   try {
     await raceAbort(
-      raceTimeout(settings.connectTimeout, () => open(url), late),
+      // The library has this timeout, too, and then leaves a page that is still on its way.
+      raceTimeout(settings.connectTimeout + SETTLE_TIMEOUT, () => open(url), late),
       signal,
     );
   } catch (error) {

@@ -14,9 +14,16 @@ import { Site } from '../../support/site.js';
 
 /** The part of a page that both libraries have. */
 interface Page {
+  goto(url: string): Promise<unknown>;
   title(): Promise<string>;
   url(): string;
 }
+/** What the callback's page shows, and the title of the page that the callback opens there. */
+const goOn = async ({ page }: { page: Page }) => {
+  const before = page.url();
+  await page.goto(`${site.url}/next`);
+  return [before, await page.title()];
+};
 const titleOf = ({ page }: { page: Page }) => page.title();
 /** Both libraries, by what they have in common. */
 const LIBRARIES = [playwright, puppeteer].map(
@@ -31,6 +38,7 @@ beforeAll(async () => {
   browser = await startChromium();
   site = await Site.open(({ url }, response) => {
     requested.push(url!);
+    if (url === '/silent') return;
     if (url === '/moved') return void response.writeHead(302, { location: '/start' }).end();
     response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'start=1' });
     response.end(`<title>${url}</title>`);
@@ -111,6 +119,35 @@ describe('at a service that opens no URL, the callback begins at startUrl', () =
       expect(run).toMatchObject({ value: 'called', released: 'destroyed' });
       expect(failures).toMatchObject(type ? [{ type, url: startUrl }] : []);
     }
+  });
+
+  it.each([
+    ['can not be reached', () => 'http://127.0.0.1:2/', 30_000],
+    ['does not respond', () => `${site.url}/silent`, 3000],
+  ])('if the URL %s, nothing interrupts the next navigation', async (_what, urlOf, connectTimeout) => {
+    await using used = await open('steel');
+    const options = { startUrl: urlOf(), connectTimeout };
+    for (const withPooledBrowser of LIBRARIES) {
+      for (const context of ['default', 'new'] as const) {
+        const { value } = await withPooledBrowser(used.pool, goOn, { ...options, context });
+        expect(value[1]).toBe('/next');
+      }
+    }
+  });
+
+  it('if the URL can not be reached, nothing interrupts the next navigation of a task, or of a client', async () => {
+    await using used = await open('steel');
+    const startUrl = 'http://127.0.0.1:2/';
+    const tasks = playwright.mapPooledBrowsers(used.pool, [1, 2, 3], goOn, { startUrl });
+    for await (const outcome of tasks) expect(outcome).toMatchObject({ status: 'fulfilled' });
+    const { chromium } = await import('playwright-core');
+    const proxyEvents: unknown[] = [];
+    const onEvent = (event: unknown) => void proxyEvents.push(event);
+    await using proxy = await serveProxy(used.pool, { startUrl, onEvent });
+    const client = await chromium.connectOverCDP(proxy.url);
+    expect(await goOn({ page: client.contexts()[0]!.pages()[0]! })).toEqual(['about:blank', '/next']);
+    expect(proxyEvents).toContainEqual(expect.objectContaining({ type: 'start-url-failed', url: startUrl }));
+    await client.close();
   });
 
   it('pool.acquire has no connection, and refuses start_url before anything is sent', async () => {
