@@ -24,10 +24,12 @@ const OPEN = 'A download, a sendBeacon or a fetch with keepalive of the lease is
 const UNREADABLE =
   'The browser does not count its downloads and keepalive requests in a way that can be read.';
 
-/** What a lease used of a browser. */
+/** What a lease has done in a browser. */
 export interface HowToClean extends Installed {
   /** False if the lease used only contexts of its own: the browser's own context stays untouched. */
   readonly isOwnContextUsed: boolean;
+  /** Whether a client has used an HTTP login, which no command removes, or may have. */
+  readonly hasHttpLogin: boolean;
 }
 
 /**
@@ -39,8 +41,10 @@ export interface HowToClean extends Installed {
  */
 export async function cleanBrowser(
   carrier: CdpCarrier,
-  { isOwnContextUsed, ...installed }: HowToClean,
+  { isOwnContextUsed, hasHttpLogin, ...installed }: HowToClean,
 ): Promise<void> {
+  // A login lives as long as its context, and the browser's own one as long as the browser.
+  if (isOwnContextUsed && hasHttpLogin) throw new Error('The lease used an HTTP login.');
   const cdp = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
   await removeExtensions(cdp, installed);
   const { browserContextIds } = await cdp.send('Target.getBrowserContexts');

@@ -45,6 +45,8 @@ export interface ConnectRequest {
    * leaves that context untouched only if nothing happens there.
    */
   onOwnContextUsed(this: void): void;
+  /** @internal The number of HTTP logins that its clients have used so far, or may have. */
+  httpLogins?(this: void): number;
   /**
    * Resolves to true if a fresh context must take the place of the browser's own one, which this browser can't clear. Ask only
    * for `context: 'default'`, when the library is connected.

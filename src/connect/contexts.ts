@@ -47,16 +47,28 @@ export class Contexts<
   readonly #browser: Browser;
   readonly #own: Context;
   readonly #isConnected: () => boolean;
+  readonly #httpLogins: () => number;
 
   /** @param own The browser's own context. */
   constructor(
     library: ContextLibrary<Browser, Page, Context, Options>,
-    { browser, own, isConnected }: { browser: Browser; own: Context; isConnected: () => boolean },
+    {
+      browser,
+      own,
+      isConnected,
+      httpLogins = () => 0,
+    }: {
+      browser: Browser;
+      own: Context;
+      isConnected: () => boolean;
+      httpLogins?: (() => number) | undefined;
+    },
   ) {
     this.#library = library;
     this.#browser = browser;
     this.#own = own;
     this.#isConnected = isConnected;
+    this.#httpLogins = httpLogins;
   }
 
   /** Opens a context, or returns the browser's own one. */
@@ -101,6 +113,7 @@ export class Contexts<
       throw error;
     });
     const cleaner = isolation === 'storage' ? await library.watch(context, page) : undefined;
+    const loginsBefore = this.#httpLogins();
     let hasCrashed = false;
     library.onCrash(page, () => (hasCrashed = true));
     return {
@@ -108,6 +121,8 @@ export class Contexts<
       reset: async () => {
         if (isolation === 'context' || hasCrashed || page.isClosed()) return false;
         if (!cleaner) return true;
+        // Only the end of the context ends a login. Nothing shows in which one it was.
+        if (this.#httpLogins() !== loginsBefore) return false;
         const [isCleared] = await Promise.all([cleaner.clear(), library.reset(context, page, options)]);
         return isCleared;
       },

@@ -107,6 +107,17 @@ const response = v.looseObject({
 
 const ofRequest = v.looseObject({ requestId: text });
 
+const networkHeaders = v.array(v.looseObject({ name: text }));
+const ofNetworkRequest = v.looseObject({
+  context: v.nullish(text),
+  redirectCount: v.number(),
+  request: v.looseObject({ request: text, url: text, method: text, headers: networkHeaders }),
+});
+const ofNetworkResponse = v.looseObject({
+  ...ofNetworkRequest.entries,
+  response: v.looseObject({ url: text, status: v.number(), headers: networkHeaders }),
+});
+
 /** The events of a browser that this library reads, with the fields that it reads. */
 export const EVENTS = {
   'Browser.downloadWillBegin': v.object({ guid, url: text, suggestedFilename: text, frameId: may(text) }),
@@ -148,6 +159,8 @@ export const EVENTS = {
     frameId: text,
     resourceType: may(text),
     networkId: may(text),
+    responseStatusCode: may(v.number()),
+    responseHeaders: may(v.array(v.looseObject({ name: text, value: may(text) }))),
     request: v.object({
       url: text,
       // Any, also of a client that changes it: the browser waits for an answer to each request.
@@ -188,6 +201,19 @@ export const EVENTS = {
     }),
   }),
   'browsingContext.downloadWillBegin': v.looseObject({}),
+  'Fetch.authRequired': v.looseObject({
+    requestId: text,
+    request,
+    authChallenge: v.looseObject({ origin: text }),
+  }),
+  'Network.responseReceivedExtraInfo': v.looseObject({
+    requestId: text,
+    headers,
+    statusCode: may(v.number()),
+  }),
+  'network.authRequired': ofNetworkRequest,
+  'network.responseCompleted': ofNetworkResponse,
+  'network.responseStarted': ofNetworkResponse,
 };
 
 const ofFrame = v.looseObject({ frameId: text });
@@ -211,14 +237,8 @@ const EVENTS_OF_LIBRARIES = {
   'Page.lifecycleEvent': v.looseObject({ frameId: text, name: text }),
   'Page.javascriptDialogOpening': v.looseObject({ message: text, type: text, defaultPrompt: may(text) }),
   'Target.targetDestroyed': v.looseObject({ targetId: text }),
-  'Fetch.authRequired': v.looseObject({
-    requestId: text,
-    request,
-    authChallenge: v.looseObject({ origin: text }),
-  }),
   'Network.requestWillBeSentExtraInfo': v.looseObject({ requestId: text, headers }),
   'Network.requestServedFromCache': ofRequest,
-  'Network.responseReceivedExtraInfo': v.looseObject({ requestId: text, headers }),
   'Network.webSocketCreated': v.looseObject({ requestId: text, url: text }),
   'Network.webSocketWillSendHandshakeRequest': v.looseObject({
     requestId: text,
@@ -240,16 +260,6 @@ const ofNavigation = v.looseObject({
   url: text,
   navigation: v.nullish(text),
   timestamp: may(v.number()),
-});
-const networkHeaders = v.array(v.looseObject({ name: text }));
-const ofNetworkRequest = v.looseObject({
-  context: v.nullish(text),
-  redirectCount: v.number(),
-  request: v.looseObject({ request: text, url: text, method: text, headers: networkHeaders }),
-});
-const ofNetworkResponse = v.looseObject({
-  ...ofNetworkRequest.entries,
-  response: v.looseObject({ url: text, status: v.number(), headers: networkHeaders }),
 });
 const sourceOfScript = v.looseObject({ realm: text, context: v.nullish(text) });
 
@@ -285,11 +295,8 @@ const BIDI_EVENTS_OF_LIBRARIES = {
     }),
     v.check(({ type, args }) => type !== 'console' || Array.isArray(args)),
   ),
-  'network.authRequired': ofNetworkRequest,
   'network.beforeRequestSent': ofNetworkRequest,
   'network.fetchError': v.looseObject({ ...ofNetworkRequest.entries, errorText: text }),
-  'network.responseCompleted': ofNetworkResponse,
-  'network.responseStarted': ofNetworkResponse,
   'script.message': v.looseObject({
     channel: text,
     data: v.looseObject({ type: text }),
@@ -360,6 +367,7 @@ export const RESULTS = {
 };
 
 const inBrowserContext = v.looseObject({ browserContextId: may(text) });
+const withUrl = v.looseObject({ url: may(v.unknown()) });
 const toTarget = v.looseObject({ targetId: text });
 const inPartition = v.looseObject({ partition: v.nullish(v.looseObject({ userContext: v.nullish(text) })) });
 
@@ -406,6 +414,13 @@ export const COMMANDS = {
   'Extensions.setStorageItems': v.looseObject({}),
   'Extensions.removeStorageItems': v.looseObject({}),
   'Extensions.clearStorageItems': v.looseObject({}),
+  'Network.loadNetworkResource': withUrl,
+  'Fetch.continueRequest': withUrl,
+  'Fetch.continueWithAuth': v.looseObject({}),
+  'browsingContext.navigate': withUrl,
+  'network.continueRequest': withUrl,
+  'network.continueWithAuth': v.looseObject({}),
+  'goog:cdp.sendCommand': v.looseObject({ method: may(v.unknown()), params: may(v.looseObject({})) }),
   'permissions.setPermission': v.looseObject({ userContext: v.nullish(text) }),
   'storage.setCookie': inPartition,
   'storage.deleteCookies': inPartition,

@@ -10,6 +10,7 @@ import { BidiWatch, cleanOverBidi, hasCdp } from './clean-over-bidi.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
 import { DownloadWatch } from './downloads.js';
 import { Extensions, type ConnectAddition } from './extension.js';
+import { httpLoginRules } from './http-logins.js';
 import { installRules } from './installed.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { MessageFilter, type MessageRules } from './message-filter.js';
@@ -45,6 +46,8 @@ export interface ConnectPlan {
   readonly onExtension: (id: string) => void;
   /** Called with what a client leaves in the browser for as long as it runs. */
   readonly onLasting: (what: string) => void;
+  /** Called when a client of the browser has used an HTTP login, or may have. */
+  readonly onHttpLogin: () => void;
   /** Returns whether a fresh context may take the place of the browser's own one. */
   readonly replaceOwnContext: () => boolean;
   /** What the features of the lease add. */
@@ -79,6 +82,8 @@ export class OpenBrowser {
   readonly #installs: MessageRules;
   readonly #watch: BidiWatch;
   readonly #extensions = new Extensions();
+  readonly #loginRules: MessageRules;
+  #httpLogins = 0;
   readonly #hasOnlyBidi: boolean;
   #downloads: DownloadWatch | undefined;
 
@@ -90,11 +95,15 @@ export class OpenBrowser {
     this.#filter = filterOf(socket, plan.onMisfit);
     this.#rules = plan.additions.flatMap((one) => one.rules ?? []);
     this.#installs = installRules(plan.onExtension, plan.onLasting);
+    this.#loginRules = httpLoginRules(() => {
+      this.#httpLogins++;
+      plan.onHttpLogin();
+    });
     this.#watch = new BidiWatch(plan.onOwnContextUsed);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
     // Also without a feature that reads it: see its table.
     this.#filter.add(isCdp ? { events: { 'Runtime.bindingCalled': () => {} } } : this.#watch.rules);
-    this.#filter.add(...this.#rules, this.#installs);
+    this.#filter.add(this.#loginRules, ...this.#rules, this.#installs);
     void socket.ended.then(() => this.#extensions.cut());
   }
 
@@ -168,6 +177,7 @@ export class OpenBrowser {
         `The lease of session ${this.#grant.id} has ended: its callback returned, or it was released. ` +
         'Await each call, or use leaseBrowser for work that outlives a callback.',
       onOwnContextUsed,
+      httpLogins: () => this.#httpLogins,
       replacesOwnContext: async () =>
         this.#hasOnlyBidi && !(await hasCdp(this.#filter.cdp)) && replaceOwnContext(),
       endpoint: () => openSingleEndpoint(socket),
@@ -199,7 +209,8 @@ export class OpenBrowser {
     const isLimited = this.#rules.some(({ isLimit }) => isLimit);
     if (isLimited && protocol === 'bidi') throw new ConnectError(NO_LIMIT, { sessionId: this.#grant.id });
     const ofOthers = this.#rules.length > 0 && this.#downloads ? [this.#downloads.rulesOfOthers] : [];
-    const client = await this.#openFurther(protocol, signal, [...this.#rules, ...ofOthers, this.#installs]);
+    const rules = [this.#loginRules, ...this.#rules, ...ofOthers, this.#installs];
+    const client = await this.#openFurther(protocol, signal, rules);
     // What limits the clients ends with the connection.
     if (isLimited) void this.#socket.ended.then(() => client.cut('closed-by-us'));
     return client;

@@ -104,8 +104,9 @@ async function connect(
   });
   await request.useBrowser?.(browser);
   const ownContext = browser.contexts()[0]!;
+  const { httpLogins } = request;
   const isConnected = () => browser.isConnected();
-  const contexts = new Contexts(CONTEXTS, { browser, own: ownContext, isConnected });
+  const contexts = new Contexts(CONTEXTS, { browser, own: ownContext, isConnected, httpLogins });
   const context = await contexts.open(choice, contextOptions);
   const newPage = () => contexts.attempt(contextOptions, () => context.newPage());
   const pages = context.pages();

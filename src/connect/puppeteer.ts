@@ -86,8 +86,9 @@ async function connect(
   const isReplaced = choice === 'default' && (await request.replacesOwnContext());
   const ownContext = isReplaced ? await replaceOwnContext(browser) : browsersOwn;
   const firstContexts = new Set(browser.browserContexts());
+  const { httpLogins } = request;
   const isConnected = () => browser.connected;
-  const contexts = new Contexts(CONTEXTS, { browser, own: ownContext, isConnected });
+  const contexts = new Contexts(CONTEXTS, { browser, own: ownContext, isConnected, httpLogins });
   const context = await contexts.open(choice, contextOptions);
   const page = await contexts.attempt(contextOptions, () => usablePage(context, request.pageUrl));
   watchContext(browsersOwn, request.onOwnContextUsed);

@@ -47,6 +47,8 @@ export interface LeaseContext<
   readonly preventReuse: (why: string, cause?: unknown) => void;
   /** Something has happened in the browser's own context. */
   readonly onOwnContextUsed: () => void;
+  /** A client of the browser has used an HTTP login, or may have. */
+  readonly onHttpLogin: () => void;
   /** Returns whether a fresh context may take the place of the browser's own one, and notes that it does. */
   readonly replaceOwnContext: () => boolean;
   /** Called with the id of an extension that a client loads in the browser. */

@@ -1,3 +1,4 @@
+import type { HowToClean } from '../connect/clean-browser.js';
 import type { OpenConnection } from '../connect/open-browser.js';
 import { inTime } from '../connect/in-time.js';
 import { loadConnect } from '../connect/load-connect.js';
@@ -45,6 +46,7 @@ export class HeldBrowser<Session extends object> {
   /** The callback receives the browser's own context. */
   #isOwnContextGiven: boolean;
   #hasTouchedOwnContext = false;
+  #hasHttpLogin = false;
   #mayBeReused = true;
   /** Ids of those that the lease loaded. */
   readonly #extensions = new Set<string>();
@@ -88,6 +90,7 @@ export class HeldBrowser<Session extends object> {
       servedAt,
       givenUp: this.#givenUp.signal,
       onOwnContextUsed: () => void (this.#hasTouchedOwnContext = true),
+      onHttpLogin: () => void (this.#hasHttpLogin = true),
       replaceOwnContext: () => {
         // Otherwise the caller wants the browser as it is, or its logins.
         if (!isCleaned || grant.hasProfile === true) return false;
@@ -229,9 +232,13 @@ export class HeldBrowser<Session extends object> {
     return this.#isOwnContextGiven || this.#hasTouchedOwnContext;
   }
 
-  get #howToClean() {
-    const canBeDestroyed = this.endsWith !== 'nothing';
-    return { isOwnContextUsed: this.#isOwnContextUsed, extensions: this.#extensions, canBeDestroyed };
+  get #howToClean(): HowToClean {
+    return {
+      isOwnContextUsed: this.#isOwnContextUsed,
+      hasHttpLogin: this.#hasHttpLogin,
+      extensions: this.#extensions,
+      canBeDestroyed: this.endsWith !== 'nothing',
+    };
   }
 
   /** Each session of some services has one lease: nothing of them is reused. */

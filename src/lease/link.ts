@@ -252,7 +252,7 @@ function connectionsOf<Handles>(
   additions: () => readonly ConnectAddition[],
 ) {
   const { settings, emit, pool, sessionId, addError } = lease;
-  const { onOwnContextUsed, replaceOwnContext, onExtension, onLasting } = lease;
+  const { onOwnContextUsed, onHttpLogin, replaceOwnContext, onExtension, onLasting } = lease;
   const misfits = new Set<string>();
   /** Reports each kind of event once. */
   const onMisfit = (name: string) => {
@@ -277,6 +277,7 @@ function connectionsOf<Handles>(
         additions: additions(),
         onMisfit,
         onOwnContextUsed,
+        onHttpLogin,
         replaceOwnContext,
         onExtension,
         onLasting,

@@ -39,11 +39,12 @@ export const helpers = { hasWarned: false };
 /** What all pools at one address share, by address. */
 export const hosts = new Map<string, object>();
 
-/** Browsers without a service that have data of a lease whose cleaning failed, by address; whether in their own context, and the extensions of the lease. */
+/** Browsers without a service that have data of a lease whose cleaning failed, by address, with what the lease has done there. */
 export const uncleanBrowsers = new Map<
   string,
   {
     readonly isOwnContextUsed: boolean;
+    readonly hasHttpLogin: boolean;
     readonly extensions: ReadonlySet<string>;
     readonly canBeDestroyed: boolean;
   }

@@ -65,6 +65,7 @@ function connect(
     onOwnContextUsed: () => {},
     onExtension: () => {},
     onLasting: () => {},
+    onHttpLogin: () => {},
     replaceOwnContext: () => false,
     onPagesClosed: (urls) => void told.push(urls),
     additions: [],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { BrowserPool } from '../../src/index.js';
-import { withPooledBrowser } from '../../src/playwright.js';
+import { chromium } from 'playwright-core';
+import { BrowserPool, serveProxy } from '../../src/index.js';
+import { mapPooledBrowsers, withPooledBrowser } from '../../src/playwright.js';
 import { kernel } from '../../src/services.js';
 import { CdpRelay } from '../support/cdp-relay.js';
 import { DRIVERS, type AnyLease, type Driver } from '../support/drivers.js';
@@ -10,7 +11,11 @@ import { useSite } from '../support/site.js';
 const used = useLocalPool();
 
 const site = useSite(({ url, headers }, response) => {
-  if (url === '/worker.js') response.writeHead(200, { 'content-type': 'text/javascript' }).end('1');
+  if (url === '/private') {
+    if (headers.authorization !== undefined) response.end('<title>logged in</title>');
+    else
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="private"' }).end('<title>refused</title>');
+  } else if (url === '/worker.js') response.writeHead(200, { 'content-type': 'text/javascript' }).end('1');
   else if (url === '/cookies') response.end(headers.cookie ?? 'none');
   else {
     const cookie = url === '/fill' ? { 'set-cookie': 'hidden=1; HttpOnly; Max-Age=3600' } : {};
@@ -120,7 +125,8 @@ async function leavePages(lease: AnyLease, openPage: Driver['openPage']): Promis
   await opened;
 }
 
-describe.each(DRIVERS)('$name', ({ run, openPage }) => {
+describe.each(DRIVERS)('$name', ({ name, run, openPage }) => {
+  const isPuppeteer = name.startsWith('Puppeteer');
   const next = async () => (await run(used.pool, seen)).value;
   const pages = () => look(used.pool, pagesOf);
   const fillAndLeavePages = async (lease: AnyLease) => {
@@ -149,6 +155,47 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     expect(await next()).toEqual(CLEAN);
   });
 
+  const login = async ({ page }: AnyLease) => {
+    await page.goto(inSite('private').replace('//', '//user:secret@'));
+    return page.title();
+  };
+  const loggedIn = async ({ page }: AnyLease) => {
+    await page.goto(inSite('private')).catch(() => {});
+    return page.title();
+  };
+  const answer = async ({ page }: AnyLease) => {
+    // Only of Puppeteer.
+    await (page as unknown as { authenticate(one: object): Promise<void> }).authenticate({
+      username: 'user',
+      password: 'secret',
+    });
+    return loggedIn({ page } as AnyLease);
+  };
+  const challenged = async ({ page }: AnyLease) => {
+    await page.goto(inSite('look'));
+    return page.evaluate<string>(`fetch('/private').then((response) => String(response.status))`);
+  };
+
+  it.each<[how: string, use: (lease: AnyLease) => Promise<string>, seen: string]>([
+    ['by the user name and password of a URL', login, 'logged in'],
+    ...(isPuppeteer ? [['by page.authenticate', answer, 'logged in'] as never] : []),
+    ['perhaps, because a response asked for a login', challenged, '401'],
+  ])('a browser whose own context was logged in %s is destroyed', async (_how, use, shown) => {
+    const ended = await run(used.pool, use);
+    expect(ended).toMatchObject({ value: shown, released: 'destroyed' });
+    expect(String(ended.cleanupErrors[0]?.cause)).toContain('HTTP login');
+    expect(JSON.stringify(ended.cleanupErrors)).not.toContain('secret');
+    const after = await run(used.pool, loggedIn, { release: 'destroy' });
+    expect(after.value).not.toBe('logged in');
+  });
+
+  it('a login in a new context ends with it, and the browser is reused', async () => {
+    const ended = await run(used.pool, login, { context: 'new' });
+    expect(ended).toMatchObject({ value: 'logged in', released: 'reused', cleanupErrors: [] });
+    const after = await run(used.pool, loggedIn, { release: 'destroy' });
+    expect(after.value).not.toBe('logged in');
+  });
+
   it.each<[how: string, open: (context: OwnContext) => Promise<Page>]>([
     ['opened a page', (context) => context.newPage()],
     ['navigated the page', async (context) => (await context.pages())[0]!],
@@ -165,6 +212,35 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
       expect(await next()).toEqual(CLEAN);
     },
   );
+});
+
+it('between tasks with isolation storage, a login ends with its context', async () => {
+  const task = async ({ page, input }: { page: Page & { title(): Promise<string> }; input: string }) => {
+    await page.goto(input).catch(() => {});
+    return page.title();
+  };
+  const inputs = [inSite('private').replace('//', '//user:secret@'), inSite('private'), inSite('look')];
+  const options = { isolation: 'storage', concurrency: 1, pagesPerLease: 1, ordered: true } as const;
+  const titles: unknown[] = [];
+  for await (const outcome of mapPooledBrowsers(used.pool, inputs, task, options))
+    titles.push(outcome.status === 'fulfilled' && outcome.value);
+  expect(titles[0]).toBe('logged in');
+  expect(titles[1]).not.toBe('logged in');
+});
+
+it('a login by a client of the proxy makes the browser unclean', async () => {
+  await using proxy = await serveProxy(used.pool, { keep: 1 });
+  const client = await chromium.connectOverCDP(proxy.url);
+  const page = client.contexts()[0]!.pages()[0]!;
+  await page.goto(inSite('private').replace('//', '//user:secret@'));
+  expect(await page.title()).toBe('logged in');
+  await client.close();
+  await proxy[Symbol.asyncDispose]();
+  const { value } = await withPooledBrowser(used.pool, async ({ page: next }) => {
+    await next.goto(inSite('private')).catch(() => {});
+    return next.title();
+  });
+  expect(value).not.toBe('logged in');
 });
 
 it.each(['FetchKeepAlive.Requests2', 'Download.Counts'])(
