@@ -5,8 +5,8 @@ import { join, type Channel } from '../connect/relay.js';
 import { onAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
-import { LARGEST_MESSAGE } from '../shared/json.js';
 import { loadWs } from '../shared/lazy.js';
+import { excessOf, LARGEST_FROM_CLIENT, naming, TOO_LARGE } from '../shared/message-limit.js';
 import type { FarEnd } from './proxy-endpoint.js';
 import { createAbort } from '../shared/globals.js';
 
@@ -50,13 +50,14 @@ export class WaitingClient {
 
   /** Answers the upgrade request. Nothing is read from the client until `serveClient`. */
   async accept(request: IncomingMessage): Promise<WebSocket> {
-    const { WebSocketServer } = await loadWs();
+    const { WebSocket, WebSocketServer } = await loadWs();
     this.signal.throwIfAborted();
     const server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
-      maxPayload: LARGEST_MESSAGE,
+      maxPayload: LARGEST_FROM_CLIENT,
+      WebSocket: naming(WebSocket, LARGEST_FROM_CLIENT),
       skipUTF8Validation: true,
     });
     this.stop();
@@ -103,7 +104,10 @@ export async function serveClient(
 ): Promise<boolean> {
   let isIdle = false;
   let last = clock.now();
-  client.on('error', () => client.terminate());
+  // A close frame with the reason is on its way to a client that exceeds a limit.
+  client.on('error', () => {
+    if (client.readyState !== client.CLOSING) client.terminate();
+  });
   const closed = new Promise((resolve) => client.once('close', resolve));
   client.on('message', () => (last = clock.now()));
   let timer: NodeJS.Timeout | undefined;
@@ -115,7 +119,7 @@ export async function serveClient(
     return hangUp(client, `${what} Connect again for a new one.`);
   };
   watch();
-  join(client, far, channel);
+  join(client, far, limited(channel, client));
   client.resume();
   const stopListening = onAbort(over, () => hangUp(client, (over.reason as Error).message));
   // The browser is usually over then, with a better reason.
@@ -126,4 +130,16 @@ export async function serveClient(
   clock.clearTimeout(timer);
   stopListening();
   return isIdle;
+}
+
+/** Reads no message whose reading would keep the other clients waiting. */
+function limited(channel: Channel, client: WebSocket): Channel {
+  return (toClient) => {
+    const pass = channel(toClient);
+    return (data, isBinary) => {
+      const excess = excessOf(data);
+      if (excess === undefined) pass(data, isBinary);
+      else hangUp(client, excess, TOO_LARGE);
+    };
+  };
 }

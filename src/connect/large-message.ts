@@ -1,14 +1,13 @@
+import { excessOf, isBalanced } from '../shared/message-limit.js';
 import { CHECKED } from './message-fields.js';
 import { textOf, type Frame, type Message } from './wire.js';
 
-/** Size of a message, in bytes, from which it costs less to search for a second id than to parse it. */
+/** Size of a message, in bytes, from which it costs less to look for the end of its content than to parse it. */
 const LARGE = 64 * 1024;
 const LONGEST_MARGIN = 200;
 const METHOD = /"method":\s*"([\w.]+)"/;
 const BEGINNING = /^\{(?:"type":"\w+",)?(?:"id":\d+,"result"|"method":"[\w.]+","params"):\{/;
 const END = /\}(?:,"sessionId":"[\w-]+")?\}\s*$/;
-/** What a beginning could be replaced with, also escaped. */
-const NAMES = ['\\u', '"id"', '"method"', '"sessionId"', '"params"', '"error"', '"type"'];
 
 /** The text of a large message without its content. */
 interface Short {
@@ -25,9 +24,13 @@ export function shortened(data: string | Frame): Short | undefined {
   if (method === 'Fetch.requestPaused') return withoutBody(data);
   const beginning = BEGINNING.exec(head)?.[0];
   const end = END.exec(textOf(data, -LONGEST_MARGIN))?.[0];
-  if (beginning === undefined || end === undefined || CHECKED.has(method)) return undefined;
-  const content = data.subarray(beginning.length, data.length - end.length);
-  return NAMES.some((name) => content.includes(name)) ? undefined : { text: `${beginning}${end}` };
+  if (beginning === undefined || end === undefined) return undefined;
+  // Without its content, an event that is checked is not what it must be: no client receives it, and the lease reports it.
+  if (CHECKED.has(method) && excessOf(data) === undefined) return undefined;
+  // Otherwise the content could name the beginning's fields again.
+  return isBalanced(data.subarray(beginning.length, data.length - end.length))
+    ? { text: `${beginning}${end}` }
+    : undefined;
 }
 
 /** Where a body as a text begins, and where its parts follow. No text in JSON contains these: its quotes are escaped. */

@@ -33,13 +33,20 @@ export function readMessage<Data extends string | Frame>(data: Data): WireMessag
   const message = short ? asMessage(jsonOf(short.text), data) : parseMessage(data);
   if (message.misfit) throw message.misfit;
   return short
-    ? { ...message, readContent: () => short.addContent?.(message) ?? parseMessage(data) }
+    ? { ...message, readContent: () => short.addContent?.(message) ?? wholeMessage(data) }
     : message;
 }
 
 /** Reads a whole message, also one that is none. */
 export function parseMessage<Data extends string | Frame>(data: Data): WireMessage<Data> {
   return asMessage(jsonOf(textOf(data)), data);
+}
+
+/** @throws MisfitError */
+function wholeMessage(data: string | Frame): Message {
+  const message = parseMessage(data);
+  if (message.misfit) throw message.misfit;
+  return message;
 }
 
 /** Writes a message. */

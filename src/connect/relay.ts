@@ -54,17 +54,21 @@ type Paced = Pick<AnySocket, 'onSent' | 'unsent' | 'pause' | 'resume'>;
 
 /** Passes messages in both directions until one side ends. A slow receiver slows its sender down: nothing piles up here. */
 export function join(client: WebSocket, socket: Paced, open: Channel): void {
-  const resumeBrowser = () => {
+  // Also this side answers commands, which a client can send without reading.
+  const isFlooded = () => client.bufferedAmount > MOST_UNSENT || socket.unsent > MOST_UNSENT;
+  const resumeClient = () => {
+    if (client.isPaused && !isFlooded()) client.resume();
+  };
+  const resumeBoth = () => {
     if (client.bufferedAmount <= MOST_UNSENT) socket.resume();
+    resumeClient();
   };
   const toBrowser = open((data, isBinary) => {
     if (client.readyState !== client.OPEN) return;
-    client.send(data as Buffer, { binary: isBinary }, resumeBrowser);
+    client.send(data as Buffer, { binary: isBinary }, resumeBoth);
     if (client.bufferedAmount > MOST_UNSENT) socket.pause();
   });
-  socket.onSent(() => {
-    if (client.isPaused && socket.unsent <= MOST_UNSENT) client.resume();
-  });
+  socket.onSent(resumeClient);
   client.on('message', (data, isBinary) => {
     // A client that is being disconnected can still send.
     if (client.readyState !== client.OPEN) return;
@@ -73,7 +77,7 @@ export function join(client: WebSocket, socket: Paced, open: Channel): void {
     } catch {
       return client.close(INVALID, 'The message can not be read.');
     }
-    if (socket.unsent > MOST_UNSENT) client.pause();
+    if (isFlooded()) client.pause();
   });
   client.once('close', () => socket.resume());
 }

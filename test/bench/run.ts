@@ -8,6 +8,7 @@ const BENCHES = [
   'long-leases',
   'import',
   'local-pool',
+  'hostile-messages',
   'scraping',
   'queue',
   'expose-network',

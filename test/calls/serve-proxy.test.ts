@@ -206,6 +206,51 @@ describe('a connection', () => {
     expect(String((await once(other, 'message'))[0])).toBe('{"id":1,"method":"A.b"}');
   });
 
+  it.each([
+    ['size', '1009 A message may have 72 MiB. Send files by their path, and other data in parts.'],
+    [
+      'values',
+      '1009 A message may have 500,000 values and names. Send more as one text (JSON.stringify), or in parts.',
+    ],
+    ['levels', '1009 A message may have 1,000 levels. Send more as one text (JSON.stringify), or in parts.'],
+    ['fragments', '1008 The message has too many fragments. Send it in larger ones, or in one.'],
+  ])(
+    'ends with a message above the limit of its %s, and the reason; another client continues',
+    async (kind, reason) => {
+      const attacks: Record<string, (client: WebSocket) => void> = {
+        size: (client) => client.send(Buffer.alloc(73 * 1024 * 1024, 'x')),
+        values: (client) => client.send(hostile(`[${'[],'.repeat(300_000)}0]`)),
+        levels: (client) => client.send(hostile('['.repeat(2000) + ']'.repeat(2000))),
+        fragments: (client) => {
+          for (let sent = 0; sent < 20_000; sent++) client.send('[', { fin: false });
+        },
+      };
+      await start();
+      played.browser.onText = (text, far) => far.send(answerOwnCommand(text) ?? text);
+      const other = await connect();
+      for (const path of ['', '/alice', '/session']) {
+        const client = await connect(path);
+        const end = endOf(client);
+        attacks[kind]!(client);
+        expect(await end, path).toBe(reason);
+      }
+      other.send('{"id":1,"method":"A.b"}');
+      expect(String((await once(other, 'message'))[0])).toBe('{"id":1,"method":"A.b"}');
+      expect(commands().filter((text) => text.includes('Test.hostile'))).toEqual([]);
+    },
+  );
+
+  it('may have a message of 50 MB in base64, of many texts, and of 500 levels', async () => {
+    await start();
+    const client = await connect();
+    const texts = JSON.stringify(Array.from({ length: 200_000 }, (_, index) => `[{"\\,${index}`));
+    const contents = [`"${'A'.repeat(66_700_000)}"`, texts, '['.repeat(500) + ']'.repeat(500)];
+    for (const content of contents) client.send(hostile(content));
+    await expect.poll(() => commands().length).toBe(3);
+    expect(commands().map((text, index) => text === hostile(contents[index]!))).toEqual([true, true, true]);
+    client.close();
+  });
+
   it('ends after idleTimeout without a command, with a reason, and the next one gets a browser', async () => {
     await start({ idleTimeout: 200 });
     const client = await connect('/alice');
@@ -556,4 +601,8 @@ function attached(sessionId: string, child = 'child'): string {
   const targetInfo = { targetId: 't', type: 'page', url: '' };
   const params = { sessionId: child, targetInfo };
   return JSON.stringify({ method: 'Target.attachedToTarget', params, sessionId });
+}
+
+function hostile(content: string): string {
+  return `{"id":1,"method":"Test.hostile","params":{"a":${content}}}`;
 }

@@ -250,10 +250,32 @@ it.each(['x', 'null', '[]', '1'])(
 it('ends the connection after a message that is too deep to be changed', async () => {
   filter.add({ events: { [PROGRESS]: async () => ({ state: 'canceled' }) } });
   const guid = 'd0000000-0000-4000-8000-000000000001';
-  const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+  const deep = '['.repeat(30_000) + ']'.repeat(30_000);
   far.send(`{"method":"${PROGRESS}","params":{"guid":"${guid}","state":"completed","deep":${deep}}}`);
   expect(await socket.ended).toBe('dropped');
   expect(seen).toEqual([]);
+});
+
+it.each([
+  ['levels', '['.repeat(100_000) + ']'.repeat(100_000)],
+  ['values', `[${'[],'.repeat(400_000)}0]`],
+])('drops an event of a page that has too many %s to be read, and reports it', async (_what, args) => {
+  far.send(`{"method":"Runtime.consoleAPICalled","params":{"type":"log","args":${args}}}`);
+  far.send('{"method":"Page.loadEventFired","params":{}}');
+  await expect.poll(() => seen).toEqual(['{"method":"Page.loadEventFired","params":{}}']);
+  expect(dropped).toEqual(['Runtime.consoleAPICalled']);
+});
+
+it('passes on a large response without reading its content', async () => {
+  const parse = vi.spyOn(JSON, 'parse');
+  const value = `[${'{"id":1,"type":"\\"}","method":"A.b","sessionId":"S"},'.repeat(10_000)}0]`;
+  const text = `{"id":8,"result":{"result":{"type":"object","value":${value}}}}`;
+  socket.send(command(8, 'Runtime.evaluate', {}));
+  far.send(text);
+  await expect.poll(() => seen.length).toBe(1);
+  expect(seen[0] === text).toBe(true);
+  expect(Math.max(...parse.mock.calls.map(([one]) => one.length))).toBeLessThan(1000);
+  parse.mockRestore();
 });
 
 it.each([

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
@@ -111,17 +112,41 @@ describe('the jwt of a WebSocket URL', () => {
   });
 });
 
-it('answers a message that is no command with an error, also one that is nested too deeply to be passed on', async () => {
+it('answers a message that is no command with an error', async () => {
   const session = await api.lease();
   const { socket } = await tryWebSocket(session.cdp_ws_url);
-  const deep = `{"id":1,"method":"Browser.getVersion","params":${'['.repeat(1e6)}${']'.repeat(1e6)}}`;
-  for (const message of ['{', '[]', '{"id":"1","method":"Browser.getVersion"}', deep])
+  for (const message of ['{', '[]', '{"id":"1","method":"Browser.getVersion"}'])
     expect(await ask(socket, message)).toMatchObject({ error: { code: -32_600 } });
   const version = { id: 1, method: 'Browser.getVersion' };
   expect(await ask(socket, version)).toMatchObject({ id: 1, result: { product: expect.any(String) } });
   socket.terminate();
   await api.release(session);
 });
+
+it.each(['cdp_ws_url', 'webdriver_ws_url'] as const)(
+  'disconnects a client of %s with a message above a limit, and the reason; another client continues',
+  async (url) => {
+    const session = await api.lease();
+    const { socket: other } = await tryWebSocket(session.cdp_ws_url);
+    const contents = {
+      '1009 A message may have 100 MiB.': `"${'x'.repeat(101 * 1024 * 1024)}"`,
+      '1009 A message may have 500,000 values and names.': `[${'[],'.repeat(300_000)}0]`,
+      '1009 A message may have 1,000 levels.': '['.repeat(1e6) + ']'.repeat(1e6),
+    };
+    for (const [reason, content] of Object.entries(contents)) {
+      const { socket } = await tryWebSocket(session[url]);
+      socket.removeAllListeners('error').on('error', () => {});
+      const closing = once(socket, 'close');
+      socket.send(`{"id":1,"method":"Browser.getVersion","params":${content}}`);
+      const [code, given] = await closing;
+      expect(`${code} ${String(given)}`).toContain(reason);
+    }
+    const version = { id: 1, method: 'Browser.getVersion' };
+    expect(await ask(other, version)).toMatchObject({ id: 1, result: { product: expect.any(String) } });
+    other.terminate();
+    await api.release(session);
+  },
+);
 
 it('starts browsers that listen on no port', async () => {
   await api.lease();

@@ -283,13 +283,19 @@ function pathIn(type: string, method: string, params: Params): string | undefine
   if (NESTING.includes(command)) return command;
   const isPath = ([name, value]: readonly [string, unknown]) =>
     value !== undefined && value !== null && PATH_NAME.test(name) && !NO_PATHS[method]?.test(name);
-  return entriesWithin(params).find(isPath)?.[0] ?? nameThatLeaves(type, method, params);
+  for (const entry of entriesWithin(params)) if (isPath(entry)) return entry[0];
+  return nameThatLeaves(type, method, params);
 }
 
 /** The fields of an object and of the objects in it, at any depth. Lists hold cookies, headers and values of scripts. */
-function entriesWithin(params: Params): (readonly [string, unknown])[] {
-  const nested = Object.values(params).filter(isRecord);
-  return [...Object.entries(params), ...nested.flatMap(entriesWithin)];
+function* entriesWithin(params: Params): Generator<readonly [string, unknown]> {
+  // Takes linear time, and no stack: a client can send one object in another.
+  const objects = [params];
+  for (let next = objects.pop(); next; next = objects.pop())
+    for (const entry of Object.entries(next)) {
+      yield entry;
+      if (isRecord(entry[1])) objects.push(entry[1]);
+    }
 }
 
 /** Commands of CDP with a command in them. */

@@ -26,13 +26,26 @@ export class CdpPipe implements CdpBrowser {
   #size = 0;
   #lastId = 0;
   #hasEnded = false;
+  readonly #waiting: (() => void)[] = [];
 
   /** @param input Chromium reads from it. @param output Chromium writes to it. */
   constructor(input: Writable, output: Readable) {
     this.#input = input;
     output.on('data', (chunk: Buffer) => this.#read(chunk));
     output.once('close', () => this.#end());
+    input.on('drain', () => this.#resume());
   }
+
+  /** Whether Chromium reads more slowly than its clients send. */
+  get isFull(): boolean {
+    return this.#input.writableNeedDrain;
+  }
+
+  /** Resolves when Chromium has read what was sent, or has ended. */
+  readonly drained = (): Promise<void> =>
+    new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
 
   /** Adds a client. Rejects when Chromium has ended. */
   async connect(receiver: CdpReceiver): Promise<PipeClient> {
@@ -100,8 +113,13 @@ export class CdpPipe implements CdpBrowser {
     owner.receive(message);
   }
 
+  #resume(): void {
+    for (const resume of this.#waiting.splice(0)) resume();
+  }
+
   #end(): void {
     this.#hasEnded = true;
+    this.#resume();
     for (const client of new Set(this.#owners.values())) client.end();
     for (const { onResponse } of this.#pending.values()) onResponse({});
   }

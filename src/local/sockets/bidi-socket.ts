@@ -3,7 +3,15 @@ import { isRecord } from '../../shared/json.js';
 import type { Chromium } from '../browser/chromium.js';
 import type { ServedLease } from '../pool/served-lease.js';
 import type { Quirks } from '../settings.js';
-import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from './websocket.js';
+import {
+  closeWebSocket,
+  GOING_AWAY,
+  NORMAL,
+  receiveFrom,
+  sendTo,
+  SERVER_ERROR,
+  slowDown,
+} from './websocket.js';
 import { BidiSession, type BidiLibrary, type BidiMessage } from './bidi-session.js';
 
 type SessionKind = Quirks['bidiSession'];
@@ -33,7 +41,7 @@ export class BidiSocket {
     this.#chromium = chromium;
     this.#isShared = kind === 'existing';
     if (this.#isShared) this.#inTurn(() => this.#openShared());
-    socket.on('message', (data: Buffer) => this.#inTurn(() => this.#receive(data.toString())));
+    receiveFrom(socket, (data) => this.#inTurn(() => this.#receive(String(data))));
     socket.once('close', () => this.#session?.close());
   }
 
@@ -54,7 +62,10 @@ export class BidiSocket {
     if (command.method === 'session.status') return this.#succeed(command.id, this.#status());
     if (command.method === 'session.new') return this.#new(command);
     if (!this.#session) return this.#fail(command.id, 'invalid session id', 'There is no session yet.');
-    if (command.method !== 'session.end') return this.#session.send(command);
+    if (command.method !== 'session.end') {
+      this.#session.send(command);
+      return slowDown(this.#socket, this.#chromium.pipe);
+    }
     this.#succeed(command.id, {});
     if (!this.#isShared) this.#end(NORMAL, 'The session has ended.');
   }
@@ -108,7 +119,7 @@ export class BidiSocket {
   }
 
   #send(message: BidiMessage): void {
-    this.#socket.send(JSON.stringify(message), () => {});
+    sendTo(this.#socket, JSON.stringify(message));
   }
 
   #end(code: number, reason: string): void {

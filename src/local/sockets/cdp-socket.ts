@@ -1,23 +1,24 @@
 import type { WebSocket } from 'ws';
+import { LARGEST_OF_POOL } from '../../shared/message-limit.js';
 import type { CdpMessage } from '../../net/cdp-connection.js';
 import type { PipeClient } from '../browser/cdp-pipe.js';
 import type { Chromium } from '../browser/chromium.js';
-import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from './websocket.js';
-
-/** Bytes that wait for a client that does not read. Beyond it the client is disconnected. */
-const MOST_UNREAD = 512 * 1024 * 1024;
+import { closeWebSocket, GOING_AWAY, receiveFrom, sendTo, SERVER_ERROR, slowDown } from './websocket.js';
 
 /** The CDP WebSocket of a client: a client of the browser's pipe. */
 export class ServedCdpSocket {
   readonly #socket: WebSocket;
+  readonly #browser: Chromium;
   readonly #early: string[] = [];
+  #earlySize = 0;
   #client: PipeClient | undefined;
 
   constructor(socket: WebSocket, browser: Chromium) {
     this.#socket = socket;
-    socket.on('message', (data: Buffer) => this.#send(data.toString()));
+    this.#browser = browser;
+    receiveFrom(socket, (data) => this.#send(String(data)));
     socket.once('close', () => this.#client?.close());
-    this.#open(browser).catch(() => closeWebSocket(socket, SERVER_ERROR, 'The browser does not answer.'));
+    this.#open().catch(() => closeWebSocket(socket, SERVER_ERROR, 'The browser does not answer.'));
   }
 
   /** Ends the connection. No further command reaches the browser. */
@@ -26,8 +27,8 @@ export class ServedCdpSocket {
     this.#socket.terminate();
   }
 
-  async #open(browser: Chromium): Promise<void> {
-    const client = await browser.pipe.connect({
+  async #open(): Promise<void> {
+    const client = await this.#browser.pipe.connect({
       onMessage: (message) => this.#receive(message),
       onEnd: () => closeWebSocket(this.#socket, GOING_AWAY, 'The browser has ended.'),
     });
@@ -37,17 +38,24 @@ export class ServedCdpSocket {
   }
 
   #send(command: string): void {
-    if (!this.#client) return void this.#early.push(command);
+    if (!this.#client) return this.#keep(command);
     try {
       this.#client.send(JSON.parse(command));
     } catch {
       // No JSON, or nested too deeply to be passed on.
       this.#client.send(undefined);
     }
+    slowDown(this.#socket, this.#browser.pipe);
+  }
+
+  /** Keeps a message until the browser has a session for it. */
+  #keep(command: string): void {
+    this.#early.push(command);
+    this.#earlySize += command.length;
+    if (this.#earlySize > LARGEST_OF_POOL) this.#socket.terminate();
   }
 
   #receive(message: CdpMessage): void {
-    this.#socket.send(JSON.stringify(message), () => {});
-    if (this.#socket.bufferedAmount > MOST_UNREAD) this.#socket.terminate();
+    sendTo(this.#socket, JSON.stringify(message));
   }
 }

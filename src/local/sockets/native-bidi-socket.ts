@@ -1,9 +1,6 @@
 import type { RawData, WebSocket } from 'ws';
 import type { FirefoxSessions } from '../browser/firefox-sessions.js';
-import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from './websocket.js';
-
-/** Bytes that wait for a side that does not read. Beyond it, the client is disconnected. */
-const MOST_UNREAD = 512 * 1024 * 1024;
+import { closeWebSocket, GOING_AWAY, NORMAL, receiveFrom, sendTo, SERVER_ERROR } from './websocket.js';
 
 /** The BiDi WebSocket of a client of a browser that speaks BiDi by itself: messages pass unchanged. */
 export class NativeBidiSocket {
@@ -18,7 +15,7 @@ export class NativeBidiSocket {
     this.#socket = socket;
     this.#sessions = sessions;
     this.#inTurn(() => this.#open());
-    socket.on('message', (data, isBinary) => this.#inTurn(() => this.#send(data, isBinary)));
+    receiveFrom(socket, (data, isBinary) => this.#inTurn(() => this.#send(data, isBinary)));
     socket.once('close', () => this.cut());
   }
 
@@ -47,7 +44,7 @@ export class NativeBidiSocket {
       this.#onCut = () => {};
       end();
     };
-    browser.on('message', (data, isBinary) => relay(data, isBinary, this.#socket));
+    browser.on('message', (data, isBinary) => sendTo(this.#socket, data, isBinary));
     browser.once('close', (code) => {
       this.#onCut();
       // After `session.end`, the browser closes the connection.
@@ -63,11 +60,6 @@ export class NativeBidiSocket {
       this.#hasBegun = true;
       await this.#sessions.begin(browser);
     }
-    if (!this.#isClosed) relay(data, isBinary, browser);
+    if (!this.#isClosed) sendTo(browser, data, isBinary);
   }
-}
-
-function relay(data: RawData, binary: boolean, to: WebSocket): void {
-  if (to.readyState === to.OPEN) to.send(data, { binary }, () => {});
-  if (to.bufferedAmount > MOST_UNREAD) to.terminate();
 }

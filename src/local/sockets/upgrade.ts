@@ -14,6 +14,7 @@ import { BidiSocket } from './bidi-socket.js';
 import { ServedCdpSocket } from './cdp-socket.js';
 import { PATHS, type Audience, type LeaseTokens } from './jwt.js';
 import { NativeBidiSocket } from './native-bidi-socket.js';
+import { LARGEST_OF_POOL } from '../../shared/message-limit.js';
 import { openLeaseSocket, unauthorized, type LeaseSocket } from './lease-socket.js';
 import type { Upgrade } from './websocket.js';
 
@@ -22,9 +23,6 @@ interface Sockets extends Pick<FeatureContext, 'host' | 'pools' | 'quirks' | 'lo
   readonly tokens: LeaseTokens;
   readonly features: readonly RunningFeature[];
 }
-
-/** Maximum size of a message of a client, in bytes. */
-const MOST_BYTES = 256 * 1024 * 1024;
 
 /** Opens the WebSocket of a lease or of a feature, or answers with an error. */
 export async function upgrade(sockets: Sockets, ...received: Upgrade): Promise<void> {
@@ -53,7 +51,8 @@ async function openClient(sockets: Sockets, url: URL, received: Upgrade): Promis
   }
   const open = await opener(sockets, lease, protocol);
   const onOpened = (...args: [ServedLease, () => void]) => onOpen.forEach((one) => one?.(...args));
-  openLeaseSocket(sockets.log, { lease, protocol, maxBytes: MOST_BYTES, open, onOpen: onOpened }, received);
+  const maxBytes = LARGEST_OF_POOL;
+  openLeaseSocket(sockets.log, { lease, protocol, maxBytes, open, onOpen: onOpened }, received);
 }
 
 /**
