@@ -5,6 +5,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { BrowserPool } from 'pooled-browser';
@@ -22,6 +23,9 @@ const withContent = (content: string) =>
   Buffer.from(
     `{"id":7,"guid":"","method":"Runtime.evaluate","metadata":{},"params":{"expression":"1","a":${content}}}`,
   );
+
+/** The connections below the WebSockets. */
+const connections = new WeakMap<WebSocket, Writable>();
 
 type Attack = () => (client: WebSocket) => void;
 /** The message is created before the time begins. */
@@ -70,7 +74,7 @@ const ATTACKS: Readonly<Record<string, Attack | undefined>> = {
   },
   'a compressed frame': () => (client) => {
     const frame = Buffer.from([0xc1, 0x80, 0, 0, 0, 0]);
-    (client as unknown as { _socket: NodeJS.WritableStream })._socket.write(frame);
+    connections.get(client)!.write(frame);
   },
   'pings without reading': () => (client) => {
     client.pause();
@@ -107,6 +111,7 @@ async function start(args: readonly string[], env: Record<string, string> = {}) 
 async function open(url: string): Promise<WebSocket> {
   const client = new WebSocket(url, { perMessageDeflate: false });
   client.on('error', () => {});
+  client.once('upgrade', ({ socket }) => connections.set(client, socket));
   await once(client, 'open');
   return client;
 }
@@ -195,8 +200,8 @@ for (const [place, startTarget] of Object.entries(TARGETS)) {
     client.once('close', (code, reason) => (closed = `${code} ${String(reason)}`.trim()));
     for (let count = 0; count < 20; count++) await target.ask();
     let latest = 0;
-    const before = performance.now();
     attack?.(client);
+    const before = performance.now();
     // The other client asks all the time, until the message has had its effect.
     while (
       performance.now() - before < 3000 ||

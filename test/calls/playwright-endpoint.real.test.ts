@@ -105,6 +105,21 @@ it('uploads a file of more than the 50 MB that Playwright itself sends to anothe
   expect(await page.evaluate('document.querySelector("input").files[0].size')).toBe(LARGE);
 });
 
+it('ends a client whose message is above a limit, with the reason, and no other', async () => {
+  await start();
+  const raw = await RawClient.open();
+  const end = once(raw.socket, 'close');
+  raw.socket.send(`{"id":99,"guid":"","method":"initialize","params":{"a":[${'[],'.repeat(1e6)}0]}}`);
+  const [code, reason] = await end;
+  expect(`${code} ${String(reason)}`).toContain('1009 A message may have 500,000 values and names.');
+  await using browser = await chromium.connect(proxy.playwrightUrl!);
+  const page = await browser.newPage();
+  await page.setContent('<input type=file>');
+  const buffer = Buffer.alloc(2 * 1024 * 1024, 'a');
+  await page.setInputFiles('input', { name: 'a', mimeType: 'text/plain', buffer });
+  expect(await page.evaluate('document.querySelector("input").files[0].size')).toBe(buffer.length);
+});
+
 it('leaves nothing of a client that is killed, and reports the lease', async () => {
   await start();
   const raw = await RawClient.open();
