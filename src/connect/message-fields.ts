@@ -326,6 +326,7 @@ const cookie = v.looseObject({
 
 /** The results of commands that this library reads. */
 export const RESULTS = {
+  'Browser.getVersion': v.looseObject({ userAgent: may(text) }),
   'Network.fetchSchemefulSite': v.object({ schemefulSite: text }),
   'Target.getTargets': v.object({ targetInfos: v.array(targetInfo) }),
   'Target.createTarget': v.object({ targetId: text }),
@@ -400,7 +401,7 @@ export const COMMANDS = {
     downloadPath: may(text),
     browserContextId: may(text),
   }),
-  'Emulation.setUserAgentOverride': v.looseObject({ acceptLanguage: may(text) }),
+  'Emulation.setUserAgentOverride': v.looseObject({ userAgent: may(text), acceptLanguage: may(text) }),
   'Network.setExtraHTTPHeaders': v.looseObject({ headers }),
   'Network.getResponseBody': v.looseObject({ requestId: text }),
   'Network.emulateNetworkConditions': v.looseObject({

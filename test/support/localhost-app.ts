@@ -288,6 +288,20 @@ const ANSWERS: Record<string, Answer> = {
   '/more.css': (_request, response) =>
     response.writeHead(200, { 'content-type': 'text/css' }).end('body { background: url(/pixel.gif?css) }'),
   '/pixel.gif': (_request, response) => response.writeHead(200, { 'content-type': 'image/gif' }).end(PIXEL),
+  /** Loads what a document can load, each by a path of its own. */
+  '/loads': html(
+    `<link rel=stylesheet href=/style.css?l><link rel=manifest href=/manifest.json>
+     <link rel=icon href=/pixel.gif?icon><link rel=preload as=font crossorigin href=/font.woff2?p><link rel=modulepreload href=/late.js?m>
+     <link rel=prefetch href=/text?prefetch><style>@font-face { font-family: f; src: url(/font.woff2) } p { font-family: f; background: url(/pixel.gif?b) }</style>
+     <p>text</p><img src=/pixel.gif?i><img crossorigin src=/pixel.gif?c><img crossorigin=use-credentials src=/pixel.gif?u><script src=/late.js?s></script>
+     <script type=module src=/module.js></script><iframe src=/text?f></iframe><object data=/pixel.gif?o></object><embed src=/pixel.gif?e>
+     <video src=/sound.wav?v preload=metadata></video><audio src=/sound.wav?a crossorigin preload=metadata></audio><video poster=/pixel.gif?poster></video>
+     <track src=/text?t><picture><source srcset=/pixel.gif?source><img></picture><svg><image href=/pixel.gif?svg /></svg>`,
+    { 'set-cookie': ['a=1', 'b=2; HttpOnly'] },
+  ),
+  '/manifest.json': (_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/manifest+json' }).end('{"name":"app"}'),
+  '/font.woff2': text('no font', { 'content-type': 'font/woff2' }),
   '/favicon.ico': (_request, response) => response.writeHead(404).end(),
   '/gzip': (_request, response) => encoded(response, 'gzip', zlib.gzipSync(SENTENCE)),
   '/deflate': (_request, response) => encoded(response, 'deflate', zlib.deflateRawSync(SENTENCE)),
@@ -358,6 +372,8 @@ function encoded(response: ServerResponse, name: string, body: Buffer): void {
 export class LocalhostApp implements AsyncDisposable {
   /** What arrived, in order, without what browsers request by themselves. */
   log: string[] = [];
+  /** The headers of each request, also of those of browsers themselves: the kind and the path, and each header in small letters. */
+  headers: [request: string, headers: string[]][] = [];
   readonly #servers: (Server | TcpServer)[] = [];
 
   static async start(): Promise<LocalhostApp> {
@@ -402,6 +418,7 @@ export class LocalhostApp implements AsyncDisposable {
     // Of this load: a request can end during the next one.
     const { log } = this;
     const { pathname } = new URL(url, 'http://a');
+    this.#note(request);
     if (pathname !== '/favicon.ico') log.push(`${method} ${url}`);
     response.on('close', () => {
       if (!response.writableFinished) log.push(`aborted ${url}`);
@@ -409,6 +426,13 @@ export class LocalhostApp implements AsyncDisposable {
     const answer = ANSWERS[pathname] ?? text('nothing', {}, 404);
     void answer(request, response);
   };
+
+  #note({ method, url, rawHeaders }: IncomingMessage): void {
+    const each = rawHeaders.flatMap((name, index) =>
+      index % 2 === 0 ? [`${name.toLowerCase()}: ${rawHeaders[index + 1]}`] : [],
+    );
+    this.headers.push([`${method} ${url}`, each]);
+  }
 
   #withSockets(server: Server): Server {
     const sockets = new WebSocketServer({
@@ -421,6 +445,7 @@ export class LocalhostApp implements AsyncDisposable {
       const { origin, cookie, 'user-agent': agent, 'accept-language': language, 'x-extra': extra } = headers;
       const seen = { origin, cookie, agent, language, extra, protocols: headers['sec-websocket-protocol'] };
       this.log.push(`upgrade ${url} ${JSON.stringify(seen)}`);
+      this.#note(request);
       if (url.startsWith('/refused'))
         return void socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n');
       sockets.handleUpgrade(request, socket, head, (websocket) => {

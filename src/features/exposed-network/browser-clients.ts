@@ -40,6 +40,7 @@ interface ClientSession {
   /** Added to all requests. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly language?: string;
+  readonly userAgent?: string;
 }
 
 /**
@@ -71,8 +72,11 @@ export class BrowserClients {
     },
     followUps: (_name, params) => this.#extraInfo(params as Reported),
     commands: {
-      'Emulation.setUserAgentOverride': ({ acceptLanguage }, session) =>
-        this.#note(session, acceptLanguage === undefined ? {} : { language: acceptLanguage }),
+      'Emulation.setUserAgentOverride': ({ acceptLanguage, userAgent }, session) =>
+        this.#note(session, {
+          ...(acceptLanguage !== undefined && { language: weighted(acceptLanguage) }),
+          ...(userAgent && { userAgent }),
+        }),
       'Network.setExtraHTTPHeaders': ({ headers }, session) => this.#note(session, { headers }),
       'Network.emulateNetworkConditions': (conditions, session) =>
         this.#note(session, { conditions: isUsual(conditions) ? undefined : conditions }),
@@ -98,6 +102,12 @@ export class BrowserClients {
         ...headers,
       })),
     ) as Record<string, string>;
+  }
+
+  /** Returns the user agent that a client has set for a page. */
+  userAgentOf(target: string): string | undefined {
+    const all = [...this.#sessions.values()].filter(({ targetId }) => targetId === target);
+    return all.findLast(({ userAgent }) => userAgent !== undefined)?.userAgent;
   }
 
   /** Returns the network conditions that a client emulates for the page of a frame. */
@@ -158,6 +168,12 @@ export class BrowserClients {
       },
     ];
   }
+}
+
+/** Languages as Chromium sends them: the later ones weigh less. */
+function weighted(languages: string): string {
+  const all = languages.split(',').map((one) => one.trim());
+  return all.map((one, index) => (index === 0 ? one : `${one};q=0.${Math.max(1, 10 - index)}`)).join(',');
 }
 
 /** In characters. */

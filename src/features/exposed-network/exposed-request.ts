@@ -67,6 +67,8 @@ const LANGUAGE = 'en-US,en;q=0.9';
 export class ExposedSender {
   /** Accept certificates that no known authority has signed. */
   acceptsInsecureCerts: boolean;
+  /** That of the browser. */
+  userAgent: string | undefined;
   readonly #agents = {
     'http:': new http.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
     'https:': new https.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
@@ -202,9 +204,13 @@ export function asBytes(value: string): string {
 }
 
 /** A browser accepts the newer encodings only where no old proxy can be between it and the server. */
-function encodingsFor(url: URL): string {
-  const newer = ['br', 'zstd'].filter((name) => name in DECODERS);
+function encodingsFor(url: URL, newer = ['br', 'zstd'].filter((name) => name in DECODERS)): string {
   return ['gzip', 'deflate', ...(isTrustworthy(url) ? newer : [])].join(', ');
+}
+
+/** The headers that Chromium adds to the handshake of a WebSocket after the page. No body follows that could be encoded. */
+export function handshakeHeaders(url: URL): Record<string, string> {
+  return { 'accept-encoding': encodingsFor(url, ['br', 'zstd']), 'accept-language': LANGUAGE };
 }
 
 /** Accept a body that was cut. */

@@ -48,9 +48,10 @@ export class Interception {
   }
 
   async open(): Promise<void> {
-    const { cdp, hosts, targets } = this.#context;
+    const { cdp, hosts, targets, sender } = this.#context;
     const patterns = hosts.cdpPatterns.map((urlPattern) => ({ urlPattern }));
-    await Promise.all([cdp.send('Fetch.enable', { patterns }), targets.open()]);
+    const version = cdp.send('Browser.getVersion').then(({ userAgent }) => (sender.userAgent = userAgent));
+    await Promise.all([version, cdp.send('Fetch.enable', { patterns }), targets.open()]);
     this.#isOpen = true;
   }
 

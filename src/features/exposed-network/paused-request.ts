@@ -119,13 +119,15 @@ export class PausedRequest {
     const before = isOfEventSource ? events.take(frameId, this.#url) : undefined;
     if (before?.hasEnded === false) return this.#fulfil(await before.next(signal));
     // The browser adds these below the interception.
-    const added: Record<string, string> = isOfEventSource ? { 'Cache-Control': 'no-cache' } : {};
+    const added: Record<string, string> = isOfEventSource
+      ? { Pragma: 'no-cache', 'Cache-Control': 'no-cache' }
+      : {};
     if (before && before.lastId !== '') added['Last-Event-ID'] = before.lastId;
     const conditions = await clients.conditionsOf(targets, frameId);
     if (conditions?.offline) throw failure('OFFLINE');
     const started = clock.now();
     using upload = await uploads.read(this.#paused, targets);
-    const headers = { ...added, ...request.headers };
+    const headers = { ...added, ...(await this.#userAgent()), ...request.headers };
     const sent = { url: this.#url, method: request.method, headers, body: upload.bytes };
     const received = await sender.send(sent, signal);
     const way = this.#wayOf(received);
@@ -148,6 +150,16 @@ export class PausedRequest {
     } finally {
       first.free();
     }
+  }
+
+  /** Of the script of a worker, the browser adds its user agent below the interception, too. */
+  async #userAgent(): Promise<Record<string, string>> {
+    const { clients, targets, sender } = this.#context;
+    const { frameId, request } = this.#paused;
+    if (Object.keys(request.headers).some((name) => name.toLowerCase() === 'user-agent')) return {};
+    const target = await targets.containing(frameId);
+    const agent = (target && clients.userAgentOf(pageOf(target).targetId)) ?? sender.userAgent;
+    return agent === undefined ? {} : { 'User-Agent': agent };
   }
 
   /** How a body is delivered that is not read as a whole. Undefined if it is, as far as possible. */

@@ -839,6 +839,17 @@ describe('the WebSockets of a page that calls the function of the lease itself',
     },
   );
 
+  it('name the encodings and the languages that the browser itself names', async () => {
+    const { server, call, url } = await serve();
+    const requested = once(server, 'connection');
+    call('one', { url });
+    const [, request] = await requested;
+    expect(request.headers).toMatchObject({
+      'accept-encoding': 'gzip, deflate, br, zstd',
+      'accept-language': 'en-US,en;q=0.9',
+    });
+  });
+
   it('end if their server does not take what the page sends', async () => {
     const { server, call, told, url } = await serve();
     server.on('connection', (socket) => socket.pause());

@@ -76,7 +76,132 @@ const socket = (url: string, then: string) => `return new Promise((resolve) => {
   var next = () => socket.close(1000, 'done');
 })`;
 
+/** What the server received, request by request, without what the browser adds only to its own connections and what is random. */
+const received = ({ app }: Trial) =>
+  app.headers
+    .map(([request, headers]) => [
+      request,
+      headers
+        .filter((one) => !/^(sec-fetch-|cache-control: max-age|sec-websocket-key|(if|x-random)-)/.test(one))
+        .filter((one) => one !== 'accept-language: en-US,en;q=0.9')
+        .map((one) =>
+          one
+            .replace(/boundary=.*/, 'boundary')
+            .replace(/:\d{4,5}\b/, '')
+            .replace(/(: gzip, deflate, br), zstd$/, '$1'),
+        )
+        .sort(),
+    ])
+    .sort((one, other) => (String(one) < String(other) ? -1 : 1));
+
+/** Waits until a number of requests has arrived, and for those that follow at once. */
+async function arrived({ app }: Trial, paths: readonly string[]): Promise<void> {
+  for (const path of paths)
+    await expect.poll(() => app.headers.map(String).join(' '), { timeout: 8000 }).toContain(path);
+  await delay(300);
+}
+
 const ROWS: Record<string, Row[]> = {
+  'What a server receives: each header': [
+    [
+      'a document and what it loads: styles, scripts, fonts, images, media, frames, prefetch',
+      async (trial) => {
+        await trial.page.goto(`${trial.at}/loads`);
+        await arrived(
+          trial,
+          [
+            '/late.js?s',
+            '/sound.wav?v',
+            '/text?f',
+            '/pixel.gif?b',
+            '/text?prefetch',
+            '/late.js?m',
+            '/font.woff2 ',
+            '/pixel.gif?svg',
+          ].map((one) => one.trim()),
+        );
+        return received(trial);
+      },
+    ],
+    [
+      'fetch and XMLHttpRequest by each method, a preflight, a redirect, beacon and keepalive',
+      async (trial) => {
+        await trial.page.goto(`${trial.at}/set-cookies`);
+        await trial.inPage(`for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+            await fetch('/headers?' + method, { method });
+            if (!/GET|HEAD/.test(method)) await fetch('/headers?body-' + method, { method, body: 'text' });
+            await new Promise((resolve) => { const x = new XMLHttpRequest(); x.open(method, '/headers?xhr-' + method); x.onloadend = resolve; x.send(/GET|HEAD/.test(method) ? null : 'ü'); });
+          }
+          const form = new FormData(); form.append('a', new Blob(['b']));
+          for (const body of [form, new URLSearchParams('a=b'), new Blob(['c'], { type: 'x/y' }), new Uint8Array(3), ''])
+            await fetch('/headers?kind', { method: 'POST', body });
+          await fetch('${trial.other}/cors', { method: 'PUT', headers: { 'x-allowed': '1' }, body: 'text' });
+          await fetch('${trial.other}/cors', { credentials: 'include' });
+          await fetch('${trial.other}/headers', { mode: 'no-cors', referrerPolicy: 'unsafe-url' });
+          await fetch('/redirect307', { method: 'POST', body: 'kept' });
+          await fetch('/headers?options', { headers: { accept: 'a/b', 'accept-language': 'fr', 'x-empty': '', range: 'bytes=0-1', 'x-two': 'a, b' }, referrer: '', credentials: 'omit' });
+          navigator.sendBeacon('/headers?beacon', 'b'); navigator.sendBeacon('/headers?beacon-blob', new Blob(['b'], { type: 'text/plain' }));
+          void fetch('/headers?keepalive', { method: 'POST', body: 'a', keepalive: true });`);
+        await arrived(trial, ['?keepalive', '?beacon-blob']);
+        return received(trial);
+      },
+    ],
+    [
+      'forms',
+      async (trial) => {
+        for (const id of ['url', 'file', 'get']) {
+          await trial.page.goto(`${trial.at}/forms`);
+          await trial.page.click(`#${id} button`);
+          await trial.page.waitForLoadState();
+        }
+        return received(trial);
+      },
+    ],
+    [
+      'workers, shared workers and service workers: their scripts, and what these load',
+      async (trial) => {
+        await trial.inPage(`const said = (target) => new Promise((resolve) => (target.onmessage = ({ data }) => resolve(data)));
+          const worker = new Worker('/worker.js'); worker.postMessage('/headers?worker'); await said(worker);
+          const module = new Worker('/module.js', { type: 'module' });
+          await said(new SharedWorker('/shared.js').port);
+          await navigator.serviceWorker.register('/service.js'); await navigator.serviceWorker.ready;
+          if (!navigator.serviceWorker.controller) await new Promise((resolve) => (navigator.serviceWorker.oncontrollerchange = resolve));
+          await (await fetch('/text', { headers: { 'x-own': '1' } })).text();`);
+        await arrived(trial, ['/late.js']);
+        return received(trial);
+      },
+    ],
+    [
+      'EventSource and WebSocket, of a page and a worker, also with another user agent and language',
+      async (trial) => {
+        const load = `const wait = (target, type) => new Promise((resolve) => (target['on' + type] = resolve)); const source = new EventSource('ORIGIN/events?NAME');
+          await wait(source, 'message'); source.close(); const socket = new WebSocket('ORIGIN/socket'.replace('http', 'ws'), ['second']); await wait(socket, 'open'); socket.close(); await wait(socket, 'close');`;
+        const both = (at: string) =>
+          `(async () => { const code = ${JSON.stringify(`(async () => { ${load} postMessage(0); })()`)}; ${load}
+          const worker = new Worker(URL.createObjectURL(new Blob([code.replaceAll('ORIGIN', location.origin).replace('NAME', 'worker-' + navigator.userAgent.length)]))); await wait(worker, 'message'); })()`.replace(
+            load,
+            load.replaceAll('ORIGIN', at).replace("?NAME'", "?' + navigator.userAgent.length"),
+          );
+        await trial.page.goto(`${trial.at}/set-cookies`);
+        await trial.page.evaluate(both(trial.at));
+        const page = await trial.open({
+          userAgent: 'Agent/1',
+          locale: 'de-CH',
+          extraHTTPHeaders: { 'x-extra': 'yes' },
+        });
+        await page.goto(`${trial.at}/text`);
+        await page.evaluate(both(trial.at));
+        const cdp = await trial.context.newCDPSession(trial.page);
+        await cdp.send('Emulation.setUserAgentOverride', {
+          userAgent: 'Agent/2',
+          acceptLanguage: 'fr-CH,fr',
+        });
+        await trial.page.reload();
+        await trial.page.evaluate(both(trial.at));
+        return received(trial);
+      },
+    ],
+  ],
   'Documents and navigations': [
     [
       'a document',
@@ -1119,6 +1244,7 @@ afterAll(async () => {
 async function show({ use }: PooledBrowser<playwright.PlaywrightHandles>, run: Load): Promise<string> {
   return use(async ({ browser }) => {
     app.log = [];
+    app.headers = [];
     const at = app.origins.http;
     const contexts: BrowserContext[] = [];
     const open = async (options: BrowserContextOptions) => {
@@ -1142,6 +1268,7 @@ async function show({ use }: PooledBrowser<playwright.PlaywrightHandles>, run: L
     try {
       await page.goto(`${at}/text?first`);
       app.log = [];
+      app.headers = [];
       return JSON.stringify(await run(trial as unknown as Trial), undefined, 1);
     } catch (error) {
       return `fails: ${(error as Error).message.split('\n')[0]}`;
