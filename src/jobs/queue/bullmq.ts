@@ -1,4 +1,5 @@
 import type * as BullMQ from 'bullmq';
+import { isRecord } from '../../shared/json.js';
 import { lazy, lazyLibrary } from '../../shared/lazy.js';
 
 const importBullMQ = lazyLibrary('bullmq', () => import('bullmq'));
@@ -12,9 +13,9 @@ export const loadBullMQ = lazy(async (): Promise<Pick<typeof BullMQ, 'Job' | 'Qu
   class TolerantJob extends bullmq.Job {
     static override fromJSON: typeof bullmq.Job.fromJSON = (queue, json, id) => {
       try {
-        return super.fromJSON(queue, json, id);
+        return withReadableSchedule(super.fromJSON(queue, json, id));
       } catch {
-        return super.fromJSON(queue, { ...json, data: 'null' }, id);
+        return withReadableSchedule(super.fromJSON(queue, { ...json, data: 'null' }, id));
       }
     };
   }
@@ -31,3 +32,10 @@ export const loadBullMQ = lazy(async (): Promise<Pick<typeof BullMQ, 'Job' | 'Qu
   }
   return { Job, Queue, Worker };
 });
+
+/** BullMQ would wait for a schedule that it can't read, and the worker would take no further job. */
+function withReadableSchedule<One extends object>(job: One): One {
+  const { opts } = job as { opts: object; repeatJobKey?: string };
+  if (!isRecord(Reflect.get(opts, 'repeat'))) Reflect.deleteProperty(job, 'repeatJobKey');
+  return job;
+}

@@ -6,8 +6,16 @@ import { CollectorLock } from './collector-lock.js';
 import { forgetLists, openQueue, readLists, type InputQueue } from './input-lists.js';
 import { collectChecks, readQueueName, type CollectOptions, type CollectSettings } from './options.js';
 import { ProgressReporter } from './queue-progress.js';
-import { isInput, outcomeOf, reportForeign, type QueuedInput, type QueuedOutcome } from './queued-job.js';
+import {
+  isInput,
+  outcomeOf,
+  reportForeign,
+  reportLost,
+  type QueuedInput,
+  type QueuedOutcome,
+} from './queued-job.js';
 import { RedisLink } from './redis.js';
+import { readJobs } from './unreadable-job.js';
 
 /** Number of outcomes that are in memory at a time. */
 const BATCH = 100;
@@ -120,12 +128,13 @@ export class Collector implements AsyncDisposable {
     const { queue, redis } = this.queue;
     for (;;) {
       signal.throwIfAborted();
-      const found = await redis.guard(queue.getJobs(state, 0, BATCH + this.#foreign.size - 1, true));
-      const jobs = found.filter((job): job is Job<QueuedInput> => this.#isOurs(job));
-      for (const job of found) {
-        if (this.#foreign.has(job.id!) || this.#isOurs(job)) continue;
-        this.#foreign.add(job.id!);
-        reportForeign(job, 'its result is not collected');
+      const found = await readJobs(queue, redis, state, BATCH + this.#foreign.size);
+      const jobs = found.flatMap(({ job }) => (job && this.#isOurs(job) ? [job] : []));
+      for (const { id, job } of found) {
+        if (this.#foreign.has(id) || (job && this.#isOurs(job))) continue;
+        this.#foreign.add(id);
+        if (job) reportForeign(job, 'its result is not collected');
+        else reportLost(id, queue.name);
       }
       if (jobs.length === 0) return found.length;
       const received: Job[] = [];

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { clock, delay } from '../../shared/clock.js';
 import { QueueError } from '../../shared/lease-errors.js';
+import { excerpt } from '../../shared/redact.js';
 import type { InputQueue } from './input-lists.js';
 import { createAbort } from '../../shared/globals.js';
 
@@ -37,8 +38,8 @@ export class CollectorLock implements AsyncDisposable {
     for (let last = DURATION; ;) {
       const { holder, timeLeft } = await lock.#renew();
       if (holder === lock.#holder) break;
-      // A live process renews its lock.
-      if (timeLeft > last) throw lock.#inUse(holder);
+      // A live process renews its lock. One without an end would never be free.
+      if (timeLeft > last || timeLeft < 0) throw lock.#inUse(holder);
       last = timeLeft;
       await delay(PAUSE, signal);
     }
@@ -75,7 +76,7 @@ export class CollectorLock implements AsyncDisposable {
   }
 
   #inUse(holder: string): QueueError {
-    const by = holder.replace(/ \([\w-]+\)$/, '');
+    const by = excerpt(holder.replace(/ \([\w-]+\)$/, ''), 100);
     return new QueueError(
       `The outcomes of the queue ${this.#queue.queue.name} are collected by ${by}. Two collectors would each get a part ` +
         'of them: wait for the other one, or use another queue. Any number of processes can work on a queue.',

@@ -2,6 +2,7 @@ import { callListener } from '../../shared/telemetry.js';
 import type { InputQueue } from './input-lists.js';
 import type { QueuedOutcome } from './queued-job.js';
 import { clock } from '../../shared/clock.js';
+import { readJobs } from './unreadable-job.js';
 
 /** The progress of a whole queue, on all machines. */
 export interface QueueProgress {
@@ -71,12 +72,16 @@ export class ProgressReporter {
   async #read(elapsed: number): Promise<QueueProgress> {
     const { queue, redis } = this.#queue;
     const [done, failed] = [this.#done, this.#failed];
-    const [counts, active] = await redis.guard(
-      Promise.all([queue.getJobCounts(), queue.getActive(0, MOST_RUNNING - 1)]),
-    );
+    const [counts, active] = await Promise.all([
+      redis.guard(queue.getJobCounts()),
+      readJobs(queue, redis, 'active', MOST_RUNNING),
+    ]);
     const { active: running = 0, completed = 0, failed: failing = 0, ...others } = counts;
     const workers: Record<string, number> = {};
-    for (const { processedBy = 'unknown' } of active) workers[processedBy] = (workers[processedBy] ?? 0) + 1;
+    for (const { job } of active) {
+      const name = job?.processedBy ?? 'unknown';
+      workers[name] = (workers[name] ?? 0) + 1;
+    }
     const { total } = this.#settings;
     const rate = elapsed === 0 ? 0 : ((done + failed) / elapsed) * 1000;
     const left =

@@ -9,6 +9,7 @@ import type { WorkSettings } from './options.js';
 import { isInput, reportForeign, storedAttempt, storedError } from './queued-job.js';
 import type { RedisLink } from './redis.js';
 import { createAbort, isError } from '../../shared/globals.js';
+import { repairJob } from './unreadable-job.js';
 
 /** An empty answer that comes sooner, in ms, means that the queue has jobs which may not start yet. */
 const EMPTY_ANSWER = 10;
@@ -96,8 +97,10 @@ export class QueueSource<Input> implements InputSource<Input> {
     const { signal } = this.#closing;
     const began = clock.now();
     this.#taking = this.#worker.getNextJob(this.#token).then((job) => this.#hold(job));
-    const job = await raceAbort(this.#redis.guard(this.#taking), signal).catch((error: unknown) => {
+    const job = await raceAbort(this.#redis.guard(this.#taking), signal).catch(async (error: unknown) => {
       if (signal.aborted) return undefined;
+      const repaired = await this.#takeUnreadable();
+      if (repaired) return repaired;
       throw error;
     });
     const isPaused = !job && clock.now() - began < EMPTY_ANSWER;
@@ -110,8 +113,23 @@ export class QueueSource<Input> implements InputSource<Input> {
     return job;
   }
 
+  /** Finds the job that was locked for this source, but that BullMQ could not read, and removes what it can't read. */
+  async #takeUnreadable(): Promise<Job | undefined> {
+    const { client } = this.#redis;
+    for (const id of await this.#redis.guard(client.lrange(this.#worker.toKey('active'), 0, -1))) {
+      if (this.#held.has(id)) continue;
+      const isOurs = (await client.get(`${this.#worker.toKey(id)}:lock`)) === this.#token;
+      if (isOurs && (await repairJob(this.#worker, this.#redis, id)))
+        return this.#hold(await this.#Job.fromId(this.#worker, id));
+    }
+    return undefined;
+  }
+
   /** Fails jobs that must not run: those of other programs, and those that have lost too many workers. */
   async #open(job: Job): Promise<PulledInput<Input> | undefined> {
+    // The scripts that move a job do half of it, and fail, if they can't read it. Inputs have no parent.
+    if (!isInput(job) || Number.isNaN(job.attemptsMade) || job.parentKey !== undefined)
+      await this.#redis.guard(repairJob(this.#worker, this.#redis, job.id!));
     if (!job.deferredFailure && isInput(job)) {
       const { index, input } = job.data;
       return {
@@ -148,10 +166,17 @@ export class QueueSource<Input> implements InputSource<Input> {
     let next: unknown;
     try {
       this.#redis.batch();
-      next = await this.#redis.guard(move());
+      next = await this.#redis.guard(move()).catch(async (error: unknown) => {
+        if (isLost(error) || !(await repairJob(this.#worker, this.#redis, job.id!))) throw error;
+        return this.#redis.guard(move());
+      });
     } catch (error) {
-      if (!isLost(error)) throw error;
-      return false;
+      if (isLost(error)) return false;
+      // The job was moved, but the next one can't be read.
+      const unreadable = await this.#takeUnreadable();
+      if (!unreadable) throw error;
+      this.#fetched.push(unreadable);
+      return (await job.isCompleted()) || (await job.isFailed());
     } finally {
       this.#held.delete(job.id!);
     }

@@ -46,7 +46,12 @@ export function isInput(job: Job): job is Job<QueuedInput> {
   const data: unknown = job.data;
   if (!isRecord(data) || !Number.isSafeInteger(data['index']) || typeof data['list'] !== 'string')
     return false;
-  return job.id === idOf(data as unknown as QueuedInput);
+  try {
+    return job.id === idOf(data as unknown as QueuedInput);
+  } catch {
+    // Too many objects within each other.
+    return false;
+  }
 }
 
 /**
@@ -55,8 +60,19 @@ export function isInput(job: Job): job is Job<QueuedInput> {
  * @param fate What happens to the job.
  */
 export function reportForeign(job: Job, fate: string): string {
-  const what = isInput(job) ? `is of the list ${job.data.list}` : 'was not added by enqueueInputs';
-  const message = `The job ${excerpt(String(job.id), 100)} of the queue ${job.queueName} ${what}: ${fate}. ${OWN_QUEUE}`;
+  const what = isInput(job)
+    ? `is of the list ${excerpt(job.data.list, 100)}`
+    : 'was not added by enqueueInputs';
+  return warnOf(job.id, `of the queue ${job.queueName} ${what}: ${fate}. ${OWN_QUEUE}`);
+}
+
+/** Emits a warning about a job of which Redis has nothing but the id: it was evicted, or another program has deleted it. */
+export function reportLost(id: string, queueName: string): void {
+  warnOf(id, `of the queue ${queueName} is lost: Redis has no data of it. Its result is not collected.`);
+}
+
+function warnOf(id: string | undefined, what: string): string {
+  const message = `The job ${excerpt(String(id), 100)} ${what}`;
   process.emitWarning(message, 'PooledBrowserWarning');
   return message;
 }

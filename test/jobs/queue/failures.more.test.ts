@@ -120,6 +120,19 @@ describeWithRedis('a collector', () => {
     await worker.end();
   });
 
+  it('does not wait for a lock that never ends, and shows a short name without control characters', async () => {
+    const client = await used.redis.connect();
+    await client.set('bull:locked:pooled-browser:collector', `\u001B[31m${'x'.repeat(10_000)}`);
+    const fault: unknown = await new TestQueue('locked', used.redis.url)
+      .outcomes()
+      .next()
+      .catch((error: unknown) => error);
+    client.disconnect();
+    expect(fault).toMatchObject({ name: 'QueueError', code: 'ERR_QUEUE' });
+    expect((fault as Error).message).not.toContain('\u001B');
+    expect((fault as Error).message.length).toBeLessThan(500);
+  });
+
   it('is the only one of its queue', async () => {
     const queue = new TestQueue('alone', used.redis.url);
     await queue.add([1]);

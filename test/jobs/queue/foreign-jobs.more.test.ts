@@ -94,6 +94,67 @@ describeWithRedis('a queue with jobs of another program', () => {
     ]);
   });
 
+  /** What BullMQ, or its scripts in Redis, read without a test. */
+  const UNREADABLE = [
+    ['opts', '{"attempts":'],
+    ['opts', 'null'],
+    ['progress', '{'],
+    ['parent', '{'],
+    ['parent', 'null'],
+    ['parentKey', 'x'],
+    ['ats', 'many'],
+    ['atm', '1e308'],
+    ['rjk', 'daily'],
+    ['data', `{"index":0,"list":"default","input":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
+  ] as const;
+
+  it.for(UNREADABLE)('moves a job aside whose %s BullMQ cannot read', async ([field, value], { bench }) => {
+    const { queue, jobs, client } = await open('unreadable');
+    await client.flushall();
+    const warnings = warningsOfTest();
+    await queue.add(['a']);
+    // Taken by itself, and with the end of another job.
+    for (const jobId of ['x', 'y']) {
+      await jobs.add('mail', {}, { jobId });
+      await client.hset(`bull:unreadable:${jobId}`, field, value);
+    }
+    await queue.add(['b'], { list: 'second' });
+    await using _worker = queue.work(bench, ({ input }) => input);
+    expect((await queue.collect()).map(({ input }) => input).toSorted()).toEqual(['a', 'b']);
+    await expect.poll(() => jobs.getFailedCount()).toBe(2);
+    const moved = 'it is moved to the failed jobs';
+    expect(reports(warnings, 'unreadable')).toEqual(expect.arrayContaining([`x: ${moved}`, `y: ${moved}`]));
+  });
+
+  it.for(['progress', 'parent', 'opts', 'ats'])(
+    'runs and collects an input whose %s another program has replaced by what BullMQ cannot read',
+    async (field, { bench }) => {
+      const { queue, jobs, client } = await open('damaged');
+      await client.flushall();
+      await queue.add(['a', 'b']);
+      const [first, second] = await jobs.getWaiting();
+      await client.hset(`bull:damaged:${first!.id}`, field, field === 'parent' ? 'null' : '{');
+      const worker = queue.work(bench, ({ input }) => input);
+      await expect.poll(() => jobs.getCompletedCount()).toBe(2);
+      await worker.end();
+      await client.hset(`bull:damaged:${second!.id}`, field, field === 'parent' ? 'null' : '{');
+      const seen: unknown[] = [];
+      for await (const { status } of queue.outcomes({ onProgress: () => {} })) seen.push(status);
+      expect(seen).toEqual(['fulfilled', 'fulfilled']);
+    },
+  );
+
+  it('ends although Redis has lost the data of a job, and reports it', async () => {
+    const { queue, client } = await open('evicted');
+    const warnings = warningsOfTest();
+    await client.zadd('bull:evicted:completed', 1, 'gone');
+    await queue.add([]);
+    expect(await queue.collect()).toEqual([]);
+    expect(warnings.map(({ message }) => message).join()).toContain(
+      'The job gone of the queue evicted is lost: Redis has no data of it.',
+    );
+  });
+
   it('adds no input that workers would receive as something else', async () => {
     const { queue } = await open('refused');
     await expect(queue.add([1, { price: Number.NaN }])).rejects.toMatchObject({
