@@ -79,6 +79,8 @@ function findFault(value: unknown, outer: readonly object[] = []): Fault | undef
   const isInstance = !isPlain(value);
   const hasInternals = entries.length === 0 || entries.some(([key]) => key.startsWith('_'));
   if (isInstance && hasInternals) return faultOf(classOf(value));
+  // Who reads the file leaves it out: it would replace a prototype when it is copied.
+  if (Object.hasOwn(value, '__proto__')) return faultOf("an object with a key '__proto__'");
   for (const [key, inner] of entries) {
     const fault = findFault(inner, around);
     if (!fault) continue;

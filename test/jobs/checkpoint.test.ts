@@ -256,6 +256,15 @@ it('finds an input again that JSON stores in another form, or that its task has 
   expect(await bench.run(inputs().toReversed(), task, { checkpoint: path })).toEqual([]);
 });
 
+it('refuses an input and a value with a key that readers of the file leave out', async ({ bench }) => {
+  const data: unknown = JSON.parse('{"a":{"__proto__":{"b":1}}}');
+  expect(() => bench.map([data], () => 1, { checkpoint: path })).toThrow(
+    "Input 0 is not data that JSON can hold: input.a is an object with a key '__proto__'.",
+  );
+  await bench.run(['a'], () => data, { checkpoint: path });
+  expect(await records()).toMatchObject([{ status: 'rejected', reason: { name: 'TaskResultError' } }]);
+});
+
 it('continues a job that was killed while it wrote its first line', async ({ bench }) => {
   for (const length of [0, 1, 40]) {
     await writeFile(path, '{"status":"fulfilled","index":0,"input":"a"'.slice(0, length));
