@@ -1,24 +1,20 @@
-import { clock, delay } from '../shared/clock.js';
 import { CdpClient, type Target } from './cdp-client.js';
+import { endContexts, isRunning, RUNNING } from './end-contexts.js';
 import { removeExtensions, type Installed } from './installed.js';
-import type { CdpCarrier } from './wire.js';
+import { until } from './until.js';
 import {
   COUNT_DOWNLOAD,
   COUNT_KEEP_ALIVE,
   countDownloads,
   countKeepAliveRequests,
 } from './lasting-requests.js';
+import type { CdpCarrier } from './wire.js';
 
 /** Time for the answer to each command, in ms. A busy browser that answers is cleaned, however long the cleaning takes. */
 export const ANSWER_TIMEOUT = 5000;
-/** Time until everything that a lease left must have ended, in ms. */
-const END_TIMEOUT = 2500;
 /** Time until the requests that a browser counts first must have ended, in ms. */
 const FIRST_TIMEOUT = 1000;
-/** Time between two checks, in ms. */
-const CHECK_INTERVAL = 5;
 
-const RUNNING = 'A page or a worker of the lease is still running.';
 const OPEN = 'A download, a sendBeacon or a fetch with keepalive of the lease is still open.';
 
 const UNREADABLE =
@@ -30,6 +26,8 @@ export interface HowToClean extends Installed {
   readonly isOwnContextUsed: boolean;
   /** Whether a client has used an HTTP login, which no command removes, or may have. */
   readonly hasHttpLogin: boolean;
+  /** All contexts that the lease made. The pages of those that it has closed can still run. */
+  readonly contexts?: ReadonlySet<string> | undefined;
 }
 
 /**
@@ -41,18 +39,18 @@ export interface HowToClean extends Installed {
  */
 export async function cleanBrowser(
   carrier: CdpCarrier,
-  { isOwnContextUsed, hasHttpLogin, ...installed }: HowToClean,
+  { isOwnContextUsed, hasHttpLogin, contexts = new Set(), ...installed }: HowToClean,
 ): Promise<void> {
   // A login lives as long as its context, and the browser's own one as long as the browser.
   if (isOwnContextUsed && hasHttpLogin) throw new Error('The lease used an HTTP login.');
   const cdp = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
-  await removeExtensions(cdp, installed);
-  const { browserContextIds } = await cdp.send('Target.getBrowserContexts');
-  const dispose = (browserContextId: string) =>
-    cdp.send('Target.disposeBrowserContext', { browserContextId });
+  const [{ browserContextIds }] = await Promise.all([
+    cdp.send('Target.getBrowserContexts'),
+    removeExtensions(cdp, installed),
+  ]);
   await Promise.all([
-    ...browserContextIds.map(dispose),
-    isOwnContextUsed && renewOwnContext(cdp, new Set(browserContextIds)),
+    endContexts(cdp, browserContextIds, contexts),
+    isOwnContextUsed && renewOwnContext(cdp, new Set([...browserContextIds, ...contexts])),
   ]);
 }
 
@@ -63,9 +61,7 @@ async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Pro
     const targets = await cdp.targets();
     return targets.filter(
       (target) =>
-        target.targetId !== targetId &&
-        /^(page|iframe)$|worker/.test(target.type) &&
-        !others.has(target.browserContextId ?? ''),
+        target.targetId !== targetId && isRunning(target) && !others.has(target.browserContextId ?? ''),
     );
   };
   // Before the data is cleared: a page can write while it is closed, and a worker at any time.
@@ -138,19 +134,4 @@ async function clearData(cdp: CdpClient, sessionId: string): Promise<void> {
     cdp.send('Network.clearBrowserCache', {}, sessionId),
     cdp.send('Browser.resetPermissions'),
   ]);
-}
-
-/** Repeats a check until it succeeds. The last one begins after the timeout: a check can take longer than that on a busy machine. */
-export async function until(
-  failure: string,
-  check: () => Promise<boolean>,
-  timeout = END_TIMEOUT,
-): Promise<void> {
-  const began = clock.now();
-  for (;;) {
-    const isLast = clock.now() - began > timeout;
-    if (await check()) return;
-    if (isLast) throw new Error(failure);
-    await delay(CHECK_INTERVAL);
-  }
 }

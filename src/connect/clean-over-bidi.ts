@@ -1,6 +1,7 @@
 import { raceTimeout } from '../shared/abort.js';
 import { CdpClient } from './cdp-client.js';
-import { ANSWER_TIMEOUT, cleanBrowser, until, type HowToClean } from './clean-browser.js';
+import { ANSWER_TIMEOUT, cleanBrowser, type HowToClean } from './clean-browser.js';
+import { until } from './until.js';
 import { isBlank } from './connector.js';
 import type { CommandParams } from './message.js';
 import type { MessageRules } from './message-filter.js';
@@ -54,7 +55,7 @@ export class BidiWatch {
  */
 export async function cleanOverBidi(
   carrier: CdpCarrier,
-  { watch, ...how }: HowToClean & { watch: BidiWatch },
+  { watch, ...how }: HowToClean & { readonly watch: BidiWatch },
 ): Promise<void> {
   const bidi = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
   if (await hasCdp(bidi)) return cleanBrowser(cdpWithin(bidi, carrier.ended), how);

@@ -67,7 +67,7 @@ async function connectOnce<Handles>(
     const connecting = browser.connect(connector, signal);
     return await raceAbort(raceEnd(connecting, socket.ended, dropped), signal);
   } catch (error) {
-    browser.cut();
+    browser.drop();
     throw error;
   }
 }

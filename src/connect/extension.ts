@@ -44,7 +44,9 @@ export interface ConnectExtension {
   open(signal: AbortSignal): Promise<void>;
   /** Ends before the browser is cleaned: afterwards, no response to a request of the lease may arrive. */
   stop(): Promise<void>;
-  /** The connection has ended. */
+  /** Closes the pages that it limits. Resolves when none of them runs any longer; rejects if one may still run. */
+  end?(): Promise<void>;
+  /** The connection has ended, and so have the pages. */
   cut(): void;
 }
 
@@ -73,6 +75,10 @@ export class Extensions {
 
   async stop(): Promise<void> {
     await Promise.all(this.#all.map((one) => one.stop()));
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#all.map(async (one) => one.end?.()));
   }
 
   cut(): void {

@@ -48,6 +48,8 @@ export interface ConnectPlan {
   readonly onLasting: (what: string) => void;
   /** Called when a client of the browser has used an HTTP login, or may have. */
   readonly onHttpLogin: () => void;
+  /** Receives the id of each context that a client of the lease makes. */
+  readonly contexts: Set<string>;
   /** Returns whether a fresh context may take the place of the browser's own one. */
   readonly replaceOwnContext: () => boolean;
   /** What the features of the lease add. */
@@ -58,8 +60,14 @@ export interface ConnectPlan {
 export interface OpenConnection<Handles> extends Connection<Handles> {
   /** Resolves when the socket has ended, with the first reason. */
   readonly ended: Promise<SocketEnd>;
-  /** Closes the socket immediately: no further command reaches the browser. */
+  /** Closes the socket immediately: no further command reaches the browser. What limits the pages stays until they have ended. */
   cut(): void;
+  /**
+   * Closes the pages that a feature limits. Resolves when none of them runs any longer.
+   *
+   * @throws If one may still run.
+   */
+  endPages(): Promise<void>;
   /**
    * Takes the browser from the library, and removes everything that the lease left there.
    *
@@ -79,13 +87,18 @@ export class OpenBrowser {
   readonly #socket: Socket;
   readonly #filter: MessageFilter;
   readonly #rules: readonly MessageRules[];
-  readonly #installs: MessageRules;
+  /** The rules that note what a client makes, installs, or logs in to. */
+  readonly #notes: readonly MessageRules[];
   readonly #watch: BidiWatch;
   readonly #extensions = new Extensions();
-  readonly #loginRules: MessageRules;
   #httpLogins = 0;
   readonly #hasOnlyBidi: boolean;
+  /** A further client of the browser is within the connection of the library: a second WebSocket would be another lease. */
+  readonly #hasOneSocket: boolean;
   #downloads: DownloadWatch | undefined;
+  #havePagesEnded = false;
+  /** The connect has failed. */
+  #isDropped = false;
 
   constructor(grant: Grant, plan: ConnectPlan, socket: Socket) {
     const isCdp = plan.settings.protocol === 'cdp';
@@ -94,17 +107,18 @@ export class OpenBrowser {
     this.#socket = socket;
     this.#filter = filterOf(socket, plan.onMisfit);
     this.#rules = plan.additions.flatMap((one) => one.rules ?? []);
-    this.#installs = installRules(plan.onExtension, plan.onLasting);
-    this.#loginRules = httpLoginRules(() => {
+    const logins = httpLoginRules(() => {
       this.#httpLogins++;
       plan.onHttpLogin();
     });
+    this.#notes = [logins, notesOf(plan.contexts), installRules(plan.onExtension, plan.onLasting)];
     this.#watch = new BidiWatch(plan.onOwnContextUsed);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
+    this.#hasOneSocket = isCdp && grant.endsWithConnection === true;
     // Also without a feature that reads it: see its table.
     this.#filter.add(isCdp ? { events: { 'Runtime.bindingCalled': () => {} } } : this.#watch.rules);
-    this.#filter.add(this.#loginRules, ...this.#rules, this.#installs);
-    void socket.ended.then(() => this.#extensions.cut());
+    this.#filter.add(...this.#notes, ...this.#rules);
+    void socket.ended.then(() => this.#endConnection());
   }
 
   /** Creates what runs beside the library. @param sharesFiles The library may name files of this machine. */
@@ -149,6 +163,7 @@ export class OpenBrowser {
         for (const one of this.#plan.additions) one.explain?.(error, { isElsewhere: this.#isElsewhere });
       },
       cut: () => this.cut(),
+      endPages: () => this.endPages(),
       // No response to a request of the lease may arrive while the browser is cleaned.
       cleanup: async () => void (await Promise.all([connection.cleanup(), extensions.stop()])),
       clean: (how) => this.#clean(how),
@@ -156,7 +171,28 @@ export class OpenBrowser {
     };
   }
 
+  /** After a connect that failed: nothing but blank pages is open. */
+  drop(): void {
+    this.#isDropped = true;
+    this.#extensions.cut();
+    this.#socket.cut('closed-by-us');
+  }
+
   cut(): void {
+    // Otherwise what limits the pages is within the socket, and lets no other client send any longer.
+    if (!this.#hasOneSocket || this.#havePagesEnded) this.#socket.cut('closed-by-us');
+    void this.#endConnection();
+  }
+
+  endPages(): Promise<void> {
+    return this.#extensions.end().finally(() => (this.#havePagesEnded = true));
+  }
+
+  /** Ends what runs beside the library when no page runs any longer. Never rejects. */
+  async #endConnection(): Promise<void> {
+    // Another connection may use the extensions already.
+    if (this.#isDropped) return;
+    await this.endPages().catch(() => {});
     this.#extensions.cut();
     this.#socket.cut('closed-by-us');
   }
@@ -196,10 +232,8 @@ export class OpenBrowser {
     signal: AbortSignal,
     rules: readonly MessageRules[] = [],
   ): Promise<Socket | SessionSocket> {
-    const { trust, settings } = this.#plan;
-    // A second WebSocket would be another lease.
-    const hasOneSocket = this.#grant.endsWithConnection === true && settings.protocol === 'cdp';
-    if (hasOneSocket && protocol === 'cdp') return raceAbort(this.#filter.openSession(), signal);
+    const { trust } = this.#plan;
+    if (this.#hasOneSocket && protocol === 'cdp') return raceAbort(this.#filter.openSession(), signal);
     return openSocket(this.#grant, { protocol, trust, signal, rules });
   }
 
@@ -209,16 +243,18 @@ export class OpenBrowser {
     const isLimited = this.#rules.some(({ isLimit }) => isLimit);
     if (isLimited && protocol === 'bidi') throw new ConnectError(NO_LIMIT, { sessionId: this.#grant.id });
     const ofOthers = this.#rules.length > 0 && this.#downloads ? [this.#downloads.rulesOfOthers] : [];
-    const rules = [this.#loginRules, ...this.#rules, ...ofOthers, this.#installs];
-    const client = await this.#openFurther(protocol, signal, rules);
+    const client = await this.#openFurther(protocol, signal, [...this.#notes, ...this.#rules, ...ofOthers]);
     // What limits the clients ends with the connection.
     if (isLimited) void this.#socket.ended.then(() => client.cut('closed-by-us'));
     return client;
   };
 
-  async #clean(how: HowToClean): Promise<void> {
-    const { protocol, connectTimeout } = this.#plan.settings;
+  async #clean(done: HowToClean): Promise<void> {
+    const { settings, contexts } = this.#plan;
+    const { protocol, connectTimeout } = settings;
+    const how = { ...done, contexts };
     const socket = this.#socket;
+    if (this.#hasOneSocket) await this.endPages();
     // The pages and requests of the cleaning are not the lease's: neither the library nor a feature receives their events.
     const carrier = socket.takeOver();
     if (protocol === 'cdp') return cleanBrowser(carrier, how);
@@ -239,6 +275,16 @@ export class OpenBrowser {
     const { cdpUrl, bidiUrl } = this.#grant;
     return [cdpUrl, bidiUrl].some((url) => url !== undefined && !isLoopback(new URL(url).hostname));
   }
+}
+
+/** Their own names can be equal: the user contexts of WebDriver BiDi are the contexts of CDP. */
+function notesOf(contexts: Set<string>): MessageRules {
+  return {
+    results: {
+      'Target.createBrowserContext': ({ browserContextId }) => void contexts.add(browserContextId),
+      'browser.createUserContext': ({ userContext }) => void contexts.add(userContext),
+    },
+  };
 }
 
 const NO_LIMIT = 'The lease limits its clients, which is not possible over WebDriver BiDi.';

@@ -1,6 +1,6 @@
 import { CdpClient } from './cdp-client.js';
 import { contentOf, parseMessage, readEvent, writtenMessage } from './message.js';
-import { until } from './clean-browser.js';
+import { until } from './until.js';
 import type { AnySocket } from './socket.js';
 import { textOf, type CdpCarrier, type Frame, type Message, type WireMessage } from './wire.js';
 

@@ -50,6 +50,8 @@ export class HeldBrowser<Session extends object> {
   #mayBeReused = true;
   /** Ids of those that the lease loaded. */
   readonly #extensions = new Set<string>();
+  /** A page may run without its limit, whatever the caller wants. */
+  #mustBeDestroyed = false;
   /** Another program, which had attached to the lease, has released the browser. */
   #isOver = false;
   readonly #acquired: Acquired<Session>;
@@ -169,11 +171,25 @@ export class HeldBrowser<Session extends object> {
     }
   }
 
+  /** Closes the pages that a feature limits, also of a browser that is left or reused as it is. Never rejects. */
+  async endPages(connection: OpenConnection<unknown> | undefined): Promise<void> {
+    try {
+      await connection?.endPages();
+    } catch (cause) {
+      this.#mustBeDestroyed = true;
+      const text =
+        'Pages of the lease may still run without the limit of its hosts: the browser is destroyed.';
+      // A lost browser has reported why.
+      if (!this.#lease.signal.aborted) this.#reportUnclean(text, cause);
+    }
+  }
+
   /** What to do with the browser, by the option `release`. */
   choose(outcome: Omit<LeaseOutcome, 'session'>): ReleaseChoice {
-    const chosen = this.#isOver ? 'leave' : this.#chosen(outcome);
+    const mustBeDestroyed = this.#mustBeDestroyed && !this.#isOver;
+    const chosen = this.#isOver ? 'leave' : mustBeDestroyed ? 'destroy' : this.#chosen(outcome);
     if (chosen !== 'destroy' || this.endsWith !== 'nothing') return chosen;
-    if (outcome.healthy) return 'reuse';
+    if (outcome.healthy && !mustBeDestroyed) return 'reuse';
     // Nothing can destroy the browser: the next lease of this process cleans it first.
     uncleanBrowsers.set(this.#address, this.#howToClean);
     this.#reportUnclean(

@@ -105,11 +105,12 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
       return healthy;
     };
     const healthy = (await attempt('clean', cleaning)) ?? false;
+    await browser.endPages(connection);
     if (isDetached) this.#saved = hooks.save();
     await attempt('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
     // From now on no message can reach the browser, whatever the library reports.
     await cutIf(true);
-    const choose = () => (leaves ? 'leave' : browser.choose({ ...outcome, healthy }));
+    const choose = () => (isDetached ? 'leave' : browser.choose({ ...outcome, healthy }));
     const choice = (await attempt('choose', choose)) ?? 'destroy';
     const release = async () => {
       const releasing = browser.release(choice, isDetached);

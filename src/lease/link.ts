@@ -182,6 +182,8 @@ export class Link<Handles> {
     this.#current.dispose();
     // The connection may still be open.
     this.#connection.cut();
+    // The next connection would let their new pages go on.
+    await this.#connection.endPages().catch(() => {});
     const connection = await this.#reconnect(pageUrl);
     if (signal.aborted) connection.cut();
     signal.throwIfAborted();
@@ -254,6 +256,7 @@ function connectionsOf<Handles>(
   const { settings, emit, pool, sessionId, addError } = lease;
   const { onOwnContextUsed, onHttpLogin, replaceOwnContext, onExtension, onLasting } = lease;
   const misfits = new Set<string>();
+  const contexts = new Set<string>();
   /** Reports each kind of event once. */
   const onMisfit = (name: string) => {
     if (misfits.has(name)) return;
@@ -278,6 +281,7 @@ function connectionsOf<Handles>(
         onMisfit,
         onOwnContextUsed,
         onHttpLogin,
+        contexts,
         replaceOwnContext,
         onExtension,
         onLasting,

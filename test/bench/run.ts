@@ -14,6 +14,7 @@ const BENCHES = [
   'expose-network',
   'exposed-sizes',
   'allowed-hosts',
+  'allowed-hosts-ends',
   'recording',
   'real-services',
 ];

@@ -71,9 +71,10 @@ describe('a browser', () => {
     const browser = new Played();
     await cleanBrowser(browser, { ...USED, isOwnContextUsed: false });
     expect(browser.sent).toEqual([
-      'Extensions.getExtensions',
       'Target.getBrowserContexts',
+      'Extensions.getExtensions',
       'Target.disposeBrowserContext of the lease',
+      'Target.getTargets',
     ]);
   });
 

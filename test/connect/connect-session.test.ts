@@ -66,6 +66,7 @@ function connect(
     onExtension: () => {},
     onLasting: () => {},
     onHttpLogin: () => {},
+    contexts: new Set(),
     replaceOwnContext: () => false,
     onPagesClosed: (urls) => void told.push(urls),
     additions: [],

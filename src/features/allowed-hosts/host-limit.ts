@@ -1,14 +1,16 @@
 import { CdpClient, type Target } from '../../connect/cdp-client.js';
 import { isBlank } from '../../connect/connector.js';
+import { endContexts } from '../../connect/end-contexts.js';
 import type { ConnectExtension, Opening } from '../../connect/extension.js';
 import type { MessageRules } from '../../connect/message-filter.js';
 import { filterOf, type PageStarts } from '../../connect/page-starts.js';
 import { SessionSocket } from '../../connect/session-socket.js';
 import type { CdpSocket } from '../../connect/socket.js';
-import { raceAbort } from '../../shared/abort.js';
+import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { patternOf, readHosts } from '../../shared/hosts.js';
+import { beforeProcessEnds } from '../../shared/process-end.js';
 import { excerpt } from '../../shared/redact.js';
 import { bypassListOf } from './bypass-list.js';
 import { PageGuard, REFUSED } from './page-guard.js';
@@ -23,8 +25,10 @@ const IN_SANDBOX = `new Promise((resolve) => {
 const SANDBOXED =
   'its sandboxed frames begin before WebRTC is removed from them. Start it with --disable-features=IsolateSandboxedIframes';
 
-/** A proxy at which nothing listens: only root can open this port. */
-const DEAD_PROXY = 'http://127.0.0.1:1';
+/** A proxy at which no program can listen, also not in a container where every user may open every port: 0 is no port. */
+const DEAD_PROXY = 'http://127.0.0.1:0';
+/** Time for all pages to end, in ms, also of a browser that does not respond. */
+const END_TIMEOUT = 8000;
 
 /** The commands of the browser and of its targets that can not lead past a context. */
 const KNOWN_COMMANDS = [
@@ -84,6 +88,9 @@ export class HostLimit implements ConnectExtension {
   #cdp!: CdpClient;
   #socket: CdpSocket | undefined;
   #isOver = false;
+  /** Resolves when no page of the lease runs any longer. */
+  #ending: Promise<void> | undefined;
+  #stopWatchingProcess = () => {};
 
   constructor(plan: LimitPlan) {
     this.#plan = plan;
@@ -100,6 +107,7 @@ export class HostLimit implements ConnectExtension {
     const socket = await openCdp(signal);
     this.#socket = socket;
     this.#contexts = new Set();
+    this.#ending = undefined;
     this.#browserSessions = new Set();
     // Where the connection is the lease, the messages of this object pass the rules, too.
     this.#ownSessions = new Set(socket instanceof SessionSocket ? [socket.sessionId] : []);
@@ -108,6 +116,9 @@ export class HostLimit implements ConnectExtension {
     this.#guard = new PageGuard(() => this.#cdp, isGuarded, this.#onRefused, starts);
     const carrier = socket.takeOver();
     this.#cdp = new CdpClient(carrier, this.#guard.listeners);
+    // The browser can be destroyed after this process has ended, and nothing is received meanwhile.
+    const crash = () => this.#guard.crash();
+    this.#stopWatchingProcess = beforeProcessEnds({ atExit: crash, beforeEnd: async () => crash() });
     let hasEnded = false;
     void carrier.ended.then(() => {
       hasEnded = true;
@@ -128,13 +139,28 @@ export class HostLimit implements ConnectExtension {
   }
 
   async stop(): Promise<void> {
-    // The pages are guarded until they are closed.
+    // The pages are guarded until they have ended.
     this.#isOver = true;
     await this.#guard.flush();
   }
 
+  /** Closes all contexts of the lease. No client can open another one meanwhile. @throws If a page may still run. */
+  end(): Promise<void> {
+    this.#isOver = true;
+    const late = () => new Error('The pages did not end in time.');
+    return (this.#ending ??= raceTimeout(END_TIMEOUT, () => this.#endContexts(), late));
+  }
+
+  async #endContexts(): Promise<void> {
+    const [cdp, contexts] = [this.#cdp, this.#contexts];
+    const { browserContextIds } = await cdp.send('Target.getBrowserContexts');
+    const open = browserContextIds.filter((id) => contexts.has(id));
+    await endContexts(cdp, open, contexts);
+  }
+
   cut(): void {
     this.#isOver = true;
+    this.#stopWatchingProcess();
     this.#socket?.cut('closed-by-us');
   }
 
@@ -189,6 +215,7 @@ export class HostLimit implements ConnectExtension {
     isLimit: true,
     refuse: (method, session) => {
       if (this.#isOwn(session)) return undefined;
+      if (this.#ending) return 'The lease has ended.';
       const isRefused =
         OUTSIDE.test(method) ||
         INTO_PAGES.test(method) ||

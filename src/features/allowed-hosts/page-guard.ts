@@ -143,6 +143,15 @@ export class PageGuard {
     await raceTimeout(FLUSH_TIMEOUT, () => Promise.allSettled(reports), late).catch(() => {});
   }
 
+  /** Ends the processes of all pages, without an answer. */
+  crash(): void {
+    for (const session of this.#targets.keys())
+      if (!this.#workers.has(session))
+        this.#cdp()
+          .send('Page.crash', {}, session)
+          .catch(() => {});
+  }
+
   async #attach(sessionId: string | undefined, how: object): Promise<void> {
     const waiting = { autoAttach: true, waitForDebuggerOnStart: true, ...how };
     await this.#cdp().send('Target.setAutoAttach', waiting, sessionId);
