@@ -187,7 +187,7 @@ export class HeldBrowser<Session extends object> {
   /** What to do with the browser, by the option `release`. */
   choose(outcome: Omit<LeaseOutcome, 'session'>): ReleaseChoice {
     const mustBeDestroyed = this.#mustBeDestroyed && !this.#isOver;
-    const chosen = this.#isOver ? 'leave' : mustBeDestroyed ? 'destroy' : this.#chosen(outcome);
+    const chosen = this.#isOver ? 'leave' : this.#chosen(outcome);
     if (chosen !== 'destroy' || this.endsWith !== 'nothing') return chosen;
     if (outcome.healthy && !mustBeDestroyed) return 'reuse';
     // Nothing can destroy the browser: the next lease of this process cleans it first.
@@ -227,6 +227,7 @@ export class HeldBrowser<Session extends object> {
   }
 
   #chosen(outcome: Omit<LeaseOutcome, 'session'>): ReleaseChoice {
+    if (this.#mustBeDestroyed) return 'destroy';
     const release = this.#release;
     if (release !== 'auto' && typeof release !== 'function') return release;
     const auto = outcome.healthy ? 'reuse' : 'destroy';
