@@ -32,6 +32,7 @@ export {
   socketUrl,
   type BrowserService,
   type Grant,
+  type LeaseFault,
   type LeaseRequest,
   type ListedSession,
   type OwnerTest,

@@ -5,6 +5,7 @@ import { refusesUpgrade } from '../net/status.js';
 import { requestGrant, type Granted, type WantedLease } from '../pool/grant.js';
 import type { Turn } from '../pool/pacer.js';
 import type { PoolCore } from '../pool/pool-core.js';
+import { verifyLease } from '../services/check-service.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { ConnectError } from '../shared/lease-errors.js';
@@ -48,7 +49,10 @@ export async function openLease<Session extends object, Features extends Feature
   let lease: Lease<Session, Features> | undefined;
   try {
     signal.throwIfAborted();
-    for (const { idOrName, service } of pools) verifyPool(idOrName, service, how);
+    for (const { idOrName, service } of pools) {
+      verifyPool(idOrName, service, how);
+      verifyLease(service, requestedBy(call.context.settings), idOrName);
+    }
     await hooks.prepare();
     acquisition = new Acquisition(call);
     if (plan.connector) prepareConnect(pools[0], plan.connector).catch(abort);

@@ -67,7 +67,7 @@ export interface AcquisitionOptions {
    */
   name?: string | undefined;
   /**
-   * Up to 50 key-value pairs. The library adds the tag `pooled-browser-lease`, by which it recognizes its own lease.
+   * Up to 50 key-value pairs; a service that stores fewer refuses more before the first request. The library adds the tag `pooled-browser-lease`, by which it recognizes its own lease.
    */
   tags?: Readonly<Record<string, string>> | undefined;
   /**

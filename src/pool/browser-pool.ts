@@ -10,7 +10,7 @@ import { hideHeaders, hideOwnSecret, hideParameters } from '../shared/redact.js'
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
 import type { BrowserService, Replay, ReplayRequest, ServiceRequest } from '../services/browser-service.js';
-import { checkService, requestFactsOf } from '../services/check-service.js';
+import { checkService, requestFactsOf, verifyLease } from '../services/check-service.js';
 import type { SendOptions } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { leaseMark } from './lease-mark.js';
@@ -114,6 +114,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
       const message = `The service ${this.#service.name} opens no URL. Use leaseBrowser with startUrl: it opens the URL after it has connected.`;
       throw new InvalidOptionError('start_url', message, this.#facts());
     }
+    verifyLease(this.#service, { name, tags }, this.idOrName);
     if (this.#closed) throw new PoolClosedError(this.#facts());
     const mark = owner ? leaseMark() : undefined;
     const { requestGrant, coreOf } = await loadRequests();

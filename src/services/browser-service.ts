@@ -154,6 +154,14 @@ export interface ReplayRequest {
   maxSeconds?: number | undefined;
 }
 
+/** Why a service can't store the name or the tags of a lease. */
+export interface LeaseFault {
+  /** The option at fault: `tags`, `name`, or an option of the service. */
+  readonly option: string;
+  /** A sentence with the limit. */
+  readonly reason: string;
+}
+
 /**
  * How one service leases browsers. An object of pure functions: it sends nothing, waits for nothing and keeps no state. All
  * requests, retries, timeouts, releases and secrets are the library's.
@@ -195,6 +203,8 @@ export interface BrowserService<Session extends object = object> {
   /** Default of the option `limit`: most leases of one process at once. */
   readonly limit?: number;
 
+  /** Why the service can't store the name and the tags of a lease. It is called before anything is sent. Default: it can. */
+  readonly refuses?: (lease: Pick<LeaseRequest, 'name' | 'tags'>) => LeaseFault | undefined;
   /** The request that leases a browser. `undefined`: none is needed, the connection itself is the lease. */
   readonly acquire: (lease: LeaseRequest) => ServiceRequest | undefined;
   /** Reads a successful response. Throws if it is not a session: the message ends a sentence that begins with "The response". */

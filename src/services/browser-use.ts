@@ -78,6 +78,12 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     waits: 'never',
     lossAdvice:
       'Browser Use ends each session after 60 minutes by default: pass browserUse({ timeout: 240 }), in minutes.',
+    refuses: ({ name, tags }) => {
+      const count = Object.keys({ ...metadata, ...tags, ...(name !== undefined && { name }) }).length;
+      if (count <= MOST_LABELS) return undefined;
+      const reason = `Browser Use stores at most ${MOST_LABELS} labels for a browser, not ${count}: those of browserUse({ metadata }), the tags and the name.`;
+      return { option: tags ? 'tags' : name === undefined ? 'metadata' : 'name', reason };
+    },
     acquire: (lease) => ({
       method: 'POST',
       path: '/browsers',

@@ -107,6 +107,14 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     lossAdvice:
       'Browserbase ends each session after a time, by default that of the project: pass browserbase({ timeout: 3600 }), in s.',
     keepAlive: IDLE / 2,
+    refuses: ({ name, tags }) => {
+      const { length } = JSON.stringify({ ...userMetadata, ...tags, ...(name !== undefined && { name }) });
+      if (length < METADATA_LIMIT) return undefined;
+      const reason =
+        `Browserbase stores at most ${METADATA_LIMIT - 1} characters of metadata for a session, not ${length}: those of ` +
+        'browserbase({ userMetadata }), the tags and the name, as JSON.';
+      return { option: tags ? 'tags' : name === undefined ? 'userMetadata' : 'name', reason };
+    },
     acquire: (lease) => ({
       method: 'POST',
       path: '/v1/sessions',

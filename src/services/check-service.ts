@@ -57,6 +57,20 @@ export function headersFault(headers: unknown): string | undefined {
   return wrong && `a header ${JSON.stringify(wrong[0])} that can't be sent`;
 }
 
+/**
+ * Refuses, before anything is sent, a name and tags that a service can't store.
+ *
+ * @throws InvalidOptionError
+ */
+export function verifyLease(
+  { refuses }: Pick<BrowserService, 'refuses'>,
+  lease: Pick<LeaseRequest, 'name' | 'tags'>,
+  pool: string,
+): void {
+  const fault = refuses?.(lease);
+  if (fault) throw new InvalidOptionError(fault.option, fault.reason, { pool });
+}
+
 /** What the acquire request of a service shows about it. */
 interface RequestFacts {
   /** A browser is leased by a request, and not by the connection alone. */

@@ -389,6 +389,57 @@ describe('what the request that creates a session contains', () => {
   });
 });
 
+const tagsOf = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`tag-${at}`, 'x']));
+const LONG = { note: 'x'.repeat(500) };
+
+describe('a name and tags that a service can not store', () => {
+  it.each<[string, BrowserService, object, object, string, string]>([
+    ['browser-use', browserUse(), { tags: tagsOf(10) }, { tags: tagsOf(11) }, 'tags', '10 labels'],
+    [
+      'browser-use',
+      browserUse(),
+      { tags: tagsOf(9), name: 'a' },
+      { tags: tagsOf(10), name: 'a' },
+      'tags',
+      'not 11',
+    ],
+    [
+      'browser-use',
+      browserUse({ metadata: tagsOf(8) }),
+      { tags: { a: '', b: '' } },
+      { tags: { a: '', b: '', c: '' } },
+      'tags',
+      'not 11',
+    ],
+    ['browser-use', browserUse({ metadata: tagsOf(10) }), {}, { name: 'a' }, 'name', 'not 11'],
+    ['browserbase', browserbase(), { tags: LONG }, { tags: { ...LONG, more: '' } }, 'tags', '511 characters'],
+    ['browserbase', browserbase({ userMetadata: LONG }), {}, { name: 'alice' }, 'name', '511 characters'],
+  ])(
+    '%s %#: is refused by the name of the option before anything is sent',
+    async (name, service, most, more, option, limit) => {
+      await using used = await open(name, { service });
+      await used.run(most);
+      expect(used.server.sessions).toHaveLength(1);
+      const sent = used.server.requests.length;
+      for (const error of [await rejection(used.lease(more)), await rejection(used.pool.acquire(more))]) {
+        expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', option });
+        expect((error as Error).message).toContain(limit);
+      }
+      expect(used.server.requests).toHaveLength(sent);
+    },
+  );
+
+  it.each<[string, BrowserService, string]>([
+    ['browser-use', browserUse({ metadata: tagsOf(11) }), 'metadata'],
+    ['browserbase', browserbase({ userMetadata: { note: 'x'.repeat(512) } }), 'userMetadata'],
+  ])('%s: so is an option of the service with too much', async (name, service, option) => {
+    await using used = await open(name, { service });
+    expect(await rejection(used.lease())).toMatchObject({ option });
+    expect(used.server.requests).toEqual([]);
+  });
+});
+
 it('a session of Browserbase is kept alive with reconnect, and else neither detached nor reconnected', async () => {
   await using used = await open('browserbase');
   const short = await leaseBrowser(used.pool, { connector: plainConnector });
