@@ -4,12 +4,14 @@ import { pipeline } from 'node:stream/promises';
 import { CheckpointError } from '../shared/lease-errors.js';
 import { namingFile } from '../shared/naming-file.js';
 
-/** A complete line of a file. */
+/** A line of a file. */
 interface Line {
-  /** With the line break. */
+  /** With the line break, unless it is the last line of a file that ends without one. */
   readonly bytes: Buffer;
   /** Position in the file, in bytes. */
   readonly start: number;
+  /** The line has a line break. */
+  readonly isComplete: boolean;
 }
 
 export async function openFile(path: string, flags: 'r' | 'a+'): Promise<FileHandle> {
@@ -25,7 +27,6 @@ export async function openFile(path: string, flags: 'r' | 'a+'): Promise<FileHan
   throw fail('it is not a file');
 }
 
-/** Reads the complete lines. A killed job may have left an incomplete line at the end. */
 export async function* readLines(file: FileHandle): AsyncGenerator<Line, void, undefined> {
   let rest: Buffer[] = [];
   let start = 0;
@@ -33,13 +34,15 @@ export async function* readLines(file: FileHandle): AsyncGenerator<Line, void, u
     let bytes = chunk as Buffer;
     for (let at = bytes.indexOf('\n'); at !== -1; at = bytes.indexOf('\n')) {
       const line = Buffer.concat([...rest, bytes.subarray(0, at + 1)]);
-      yield { bytes: line, start };
+      yield { bytes: line, start, isComplete: true };
       start += line.length;
       rest = [];
       bytes = bytes.subarray(at + 1);
     }
     rest.push(bytes);
   }
+  const bytes = Buffer.concat(rest);
+  if (bytes.length > 0) yield { bytes, start, isComplete: false };
 }
 
 /**

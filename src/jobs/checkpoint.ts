@@ -88,13 +88,19 @@ export class RecordFile {
     try {
       file = await openFile(path, 'a+');
       let end = 0;
-      for await (const { record, start, length } of recordsIn(file, path)) {
-        onRecord(record, start);
-        end = start + length;
+      let isComplete = true;
+      for await (const line of linesOf(file, path)) {
+        const { record, start, bytes } = line;
+        ({ isComplete } = line);
+        if (record) onRecord(record, start);
+        else if (start === 0 && !isComplete && !beginsAsRecord(bytes)) throw notOutcome(path);
+        if (record || isComplete) end = start + bytes.length;
+        else isComplete = true;
       }
-      if (end === 0 && !(await beginsAsRecord(file))) throw notOutcome(path);
       // A killed job may have left an incomplete line. Not `file.truncate`: on Windows, a handle for appending can't truncate.
       await truncate(path, end);
+      // An editor may have removed the last line break.
+      if (!isComplete) await file.appendFile('\n');
       return new RecordFile(file, path, lock);
     } catch (error) {
       await file?.close();
@@ -180,7 +186,7 @@ function toLine(record: OutcomeRecord, path: string): string {
 export async function* readRecords(path: string): AsyncGenerator<OutcomeRecord, void, undefined> {
   const file = await openFile(path, 'r');
   try {
-    for await (const { record } of recordsIn(file, path)) yield record;
+    for await (const { record } of linesOf(file, path)) if (record) yield record;
   } finally {
     await file.close();
   }
@@ -191,27 +197,65 @@ export async function* readRecordsInOrder(path: string): AsyncGenerator<OutcomeR
   const file = await openFile(path, 'r');
   try {
     const lines: { index: number; start: number; length: number }[] = [];
-    for await (const { record, start, length } of recordsIn(file, path))
-      lines.push({ index: record.index, start, length });
+    for await (const { record, start, bytes } of linesOf(file, path))
+      if (record) lines.push({ index: record.index, start, length: bytes.length });
     lines.sort((one, other) => one.index - other.index);
     for (const { start, length } of lines) {
       const { buffer } = await file.read(Buffer.alloc(length), 0, length, start);
-      yield parseRecord(buffer.toString(), path);
+      yield parseRecord(textOf(buffer), path);
     }
   } finally {
     await file.close();
   }
 }
 
-/** Reads the complete lines. `start` and `length` of a line are in bytes. */
-async function* recordsIn(
-  file: FileHandle,
-  path: string,
-): AsyncGenerator<{ record: OutcomeRecord; start: number; length: number }, void, undefined> {
+interface CheckpointLine {
+  /** Undefined for a blank line, and for one that a killed job left incomplete at the end. */
+  readonly record: OutcomeRecord | undefined;
+  readonly bytes: Buffer;
+  /** Position in the file, in bytes. */
+  readonly start: number;
+  /** The line has a line break. */
+  readonly isComplete: boolean;
+}
+
+/** Reads the lines as a job or an editor has written them: with a byte order mark, blank lines, and without the last line break. */
+async function* linesOf(file: FileHandle, path: string): AsyncGenerator<CheckpointLine, void, undefined> {
   let number = 0;
-  for await (const { bytes, start } of readLines(file)) {
-    const record = parseRecord(bytes.toString(), `${path}, line ${++number}`);
-    yield { record, start, length: bytes.length };
+  for await (const line of readLines(file)) {
+    const where = `${path}, line ${++number}`;
+    const text = textOf(line.bytes);
+    if (number === 1 && isUtf16(line.bytes)) throw new CheckpointError(`${path}: ${NOT_UTF8}`);
+    const record = line.isComplete ? recordOf(text, where) : wholeRecordIn(text);
+    yield { ...line, record };
+  }
+}
+
+const NOT_UTF8 =
+  'this file is in UTF-16, and a checkpoint is in UTF-8. Save it as UTF-8: an editor shows the encoding in "Save as".';
+
+/** Every line begins with a bracket, whose other byte in UTF-16 is 0. */
+function isUtf16([first, second]: Buffer): boolean {
+  const isMarked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  return isMarked || first === 0 || second === 0;
+}
+
+/** Decodes a line, without the byte order mark that the first one may have. */
+function textOf(line: Buffer): string {
+  return line.toString().replace(/^\uFEFF/, '');
+}
+
+function recordOf(text: string, where: string): OutcomeRecord | undefined {
+  return text.trim() === '' ? undefined : parseRecord(text, where);
+}
+
+/** Reads the end of a file without a line break. It is no error if it is incomplete. */
+function wholeRecordIn(text: string): OutcomeRecord | undefined {
+  try {
+    const record = parseJson(text);
+    return isOutcomeRecord(record) ? record : undefined;
+  } catch {
+    return undefined;
   }
 }
 
@@ -219,9 +263,8 @@ async function* recordsIn(
 const BEGINNING = '{"status":"';
 
 /** Returns false for a file of another kind: without a line break, it would look like an incomplete line, and be emptied. */
-async function beginsAsRecord(file: FileHandle): Promise<boolean> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(BEGINNING.length), 0, BEGINNING.length, 0);
-  return BEGINNING.startsWith(buffer.toString('latin1', 0, bytesRead));
+function beginsAsRecord(line: Buffer): boolean {
+  return BEGINNING.startsWith(textOf(line).trim().slice(0, BEGINNING.length));
 }
 
 function notOutcome(where: string, cause?: unknown): CheckpointError {

@@ -273,6 +273,50 @@ it('continues a job that was killed while it wrote its first line', async ({ ben
   }
 });
 
+const MARK = '\uFEFF';
+it.for<[edit: string, change: (text: string) => string]>([
+  ['a byte order mark', (text) => MARK + text],
+  ['blank lines at the end and between', (text) => `\n${text.replaceAll('\n', '\n \n\t\n')}\n\n`],
+  ['the line breaks of Windows', (text) => MARK + text.replaceAll('\n', '\r\n\r\n')],
+  ['no line break at the end', (text) => text.trimEnd()],
+  ['spaces at the end, without a line break', (text) => `${text}  `],
+])('continues from a file that an editor has saved with %s', async ([, change], { bench }) => {
+  await run(bench, ['a', 'ä', 'c'], 'ä');
+  const before = await lines();
+  await writeFile(path, change(await readFile(path, 'utf8')));
+  expect(await lines()).toEqual(before);
+  expect(await run(bench, ['a', 'ä', 'c', 'd'])).toMatchObject([{ input: 'ä' }, { input: 'd' }]);
+  const after = ['fulfilled 0 a', 'fulfilled 2 c', 'fulfilled 1 ä', 'fulfilled 3 d'];
+  expect(await lines()).toEqual(after);
+  expect(await run(bench, ['a', 'ä', 'c', 'd'])).toEqual([]);
+});
+
+it.for([MARK, '\n', ' \r\n\r\n', `${MARK} `])(
+  'begins with a file that an editor has saved without any outcome (%j)',
+  async (content, { bench }) => {
+    await writeFile(path, content);
+    expect(await run(bench, ['a'])).toHaveLength(1);
+    expect(await lines()).toEqual(['fulfilled 0 a']);
+    expect(await run(bench, ['a'])).toEqual([]);
+  },
+);
+
+it.for(['\uFEFF', ''])(
+  'refuses a file in UTF-16 with what to do, and does not change it (byte order mark %j)',
+  async (mark, { bench }) => {
+    await run(bench, ['a']);
+    const content = Buffer.from(mark + (await readFile(path, 'utf8')), 'utf16le');
+    await writeFile(path, content);
+    for (const big of [false, true]) {
+      if (big) content.swap16();
+      await writeFile(path, content);
+      await expect(run(bench, ['a', 'b'])).rejects.toThrow(/UTF-16.*Save it as UTF-8/);
+      await expect(records()).rejects.toBeInstanceOf(CheckpointError);
+      expect(await readFile(path)).toEqual(content);
+    }
+  },
+);
+
 it('rejects what is not a file', async ({ bench }) => {
   await mkdir(path);
   await expect(records()).rejects.toThrow(CheckpointError);
