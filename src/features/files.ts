@@ -31,11 +31,12 @@ export async function prepareFolder(folder: string, option: string): Promise<voi
   }
 }
 
-/** Longest part of a file name in characters, each of which may take four of the 255 bytes. */
-const SHORT_STEM = /^.{0,40}/u;
-const SHORT_ENDING = /^.{0,10}/u;
+/** Longest file name of all usual file systems, in bytes of UTF-8. */
+const LONGEST_NAME = 255;
+/** Longest part after a dot that counts as the ending, in bytes. */
+const LONGEST_ENDING = 100;
 /** Windows opens a device under such a name, with any ending. */
-const DEVICE = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
+const DEVICE = /^(con|prn|aux|nul|com[\d¹²³]|lpt[\d¹²³])(?=\s*(\.|$))/i;
 
 /**
  * Moves or copies a file into a folder, under a name from outside as far as it is safe. Never replaces another file, also of
@@ -52,7 +53,8 @@ export async function placeFile(
   await mkdir(folder, { recursive: true });
   const { stem, ending } = safeFileName(name);
   for (let suffix = ''; ; suffix = `-${randomUUID().slice(0, 6)}`) {
-    const path = join(resolve(folder), `${stem}${suffix}${ending}`);
+    const room = LONGEST_NAME - Buffer.byteLength(suffix + ending);
+    const path = join(resolve(folder), cutMiddle(stem, room) + suffix + ending);
     try {
       // Not a link: whoever shares the file could change it.
       if (mustStay) await copyFile(from, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
@@ -71,10 +73,34 @@ export async function placeFile(
 /** Keeps the characters that have no meaning in a path, at a terminal or for a shell that lists the folder. */
 function safeFileName(name: string): { stem: string; ending: string } {
   const safe = name.replaceAll(/[^\p{L}\p{M}\p{N} ._()+@=,-]+/gu, '-').replaceAll(/^[\s.-]+|[\s.-]+$/g, '');
-  const [, stem = '', ending = ''] = /^(.*?)(\.[^.]*)?$/u.exec(safe)!;
-  const short = SHORT_STEM.exec(stem)![0].trim() || 'download';
-  return {
-    stem: DEVICE.test(short) ? `${short}-` : short,
-    ending: SHORT_ENDING.exec(ending)![0],
-  };
+  const [, before = '', ending = ''] = /^(.*?)((?:\.tar)?\.[^.]*)?$/iu.exec(safe)!;
+  const isEnding = Buffer.byteLength(ending) <= LONGEST_ENDING;
+  const stem = (isEnding ? before : safe).trim() || 'download';
+  return { stem: stem.replace(DEVICE, '$1-'), ending: isEnding ? ending : '' };
+}
+
+const CUT = '...';
+
+/** Cuts the middle out of a name that is too long: its beginning and its end differ most from those of other names. */
+export function cutMiddle(name: string, mostBytes: number): string {
+  if (Buffer.byteLength(name) <= mostBytes) return name;
+  const room = Math.floor((mostBytes - CUT.length) / 2);
+  // A mark belongs to the character before it.
+  const end = beginningOf([...name].toReversed(), room)
+    .toReversed()
+    .join('')
+    .replace(/^\p{M}+/u, '');
+  return (
+    beginningOf([...name], room)
+      .join('')
+      .trimEnd() +
+    CUT +
+    end.trimStart()
+  );
+}
+
+function beginningOf(characters: readonly string[], mostBytes: number): readonly string[] {
+  let bytes = 0;
+  const end = characters.findIndex((character) => (bytes += Buffer.byteLength(character)) > mostBytes);
+  return characters.slice(0, end);
 }
