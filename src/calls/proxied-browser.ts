@@ -7,10 +7,12 @@ import { verifyGrant } from '../connect/verify-connection.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
+import { coreOf } from '../pool/pool-core.js';
 import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
-import { ConnectError } from '../shared/lease-errors.js';
+import { ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
+import { PoolServiceError } from '../shared/service-errors.js';
 import type { ProxyEvent } from './events.js';
 import { Refusal } from './proxy-client.js';
 import type { ProxyEndpoint } from './proxy-endpoint.js';
@@ -20,12 +22,15 @@ import type { AllSettings, ProxySettings } from './options.js';
 /** How the browsers of a proxy are leased, and how long they are kept. */
 export interface ProxyPlan {
   readonly pool: BrowserPool<object>;
-  readonly open: (how: Pick<CallSettings, 'protocol' | 'reconnect' | 'signal'>) => Promise<Connected>;
+  readonly open: (how: HowToOpen) => Promise<Connected>;
   readonly settings: ProxySettings;
   readonly emit: (event: ProxyEvent) => void;
   /** The further protocols of clients. */
   readonly endpoints: readonly ProxyEndpoint[];
 }
+
+/** The options of one browser. `name` is that of the path. */
+type HowToOpen = Pick<CallSettings, 'protocol' | 'reconnect' | 'signal' | 'name'>;
 
 /** The first client of a browser. */
 interface FirstClient {
@@ -50,10 +55,27 @@ export function openFor<Session extends object>(
 ): ProxyPlan['open'] {
   // Without a secret, a client can be another user's.
   const connector = relay(settings.secret);
-  return async (how) => {
+  const open = async (how: HowToOpen) => {
     const own = { ...settings, ...how };
     return openLease({ pools: [pool], connector, settings: own, features: await createFeatures(own) });
   };
+  const { refuses } = coreOf(pool).service;
+  return async ({ name = settings.name, ...how }) => {
+    // A client chose the name, which must not be the reason of a refusal.
+    const isPath = name !== settings.name;
+    if (!isPath) return open({ ...how, name });
+    if (refuses?.({ name, tags: settings.tags })) return open({ ...how, name: undefined });
+    return open({ ...how, name }).catch((error: unknown) => {
+      if (!isNameTaken(error) || how.signal?.aborted) throw error;
+      return open({ ...how, name: `${name}-${globalThis.crypto.randomUUID().slice(0, 6)}` });
+    });
+  };
+}
+
+/** Another proxy, or a browser that is being released, has the name of a path. */
+function isNameTaken(error: unknown): boolean {
+  if (error instanceof LeaseNameTakenError) return true;
+  return error instanceof PoolServiceError && (error.status === 409 || error.status === 422);
 }
 
 interface HowToServe {
@@ -213,7 +235,8 @@ export class ProxiedBrowser {
     const { signal } = this.#waiting;
     // The connection that holds a browser between its clients may break without a loss.
     const reconnect = this.#isKept ? 'eager' : false;
-    const lease = await open({ protocol, reconnect, signal });
+    const name = this.#plan.settings.share ? undefined : this.name;
+    const lease = await open({ protocol, reconnect, signal, name });
     this.#waiting.dispose();
     this.isLeased = true;
     const { sessionId, grant, signal: over } = lease.context;

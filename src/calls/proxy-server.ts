@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -24,13 +24,14 @@ import {
   sourceFault,
 } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
+import { askBrowser, expectMethod, type DebuggingAnswer } from './debugging-requests.js';
 import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
 import type { HowToTranslate, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
 import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
 
 /** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
 const PATH =
-  /^(?:\/(?!(?:json|session|devtools|playwright|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+)\/?)?$/;
+  /^(?:\/(?!(?:json|session|devtools|playwright|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+|\/(?:activate|close)\/[\w-]+)\/?)?$/;
 
 const notOfDebugging = (path: string) =>
   `/${path} is the address of another protocol, for chromium.connect(): give the browser another name for CDP.`;
@@ -149,7 +150,7 @@ export class ProxyServer implements AsyncDisposable {
       const message = `port ${port} can't be opened: ${reason}. Choose another port, or 0 for any free port.`;
       throw new InvalidOptionError('port', message);
     }
-    server.on('request', (request, response) => this.#answer(request, response));
+    server.on('request', (request, response) => void this.#answer(request, response));
     server.on('upgrade', (request, connection, head) => {
       this.#connections.add(connection);
       connection.once('close', () => this.#connections.delete(connection));
@@ -169,26 +170,58 @@ export class ProxyServer implements AsyncDisposable {
     await closed;
   }
 
-  #answer(request: IncomingMessage, response: ServerResponse): void {
+  /** Answers a request of a debugging port. HEAD is answered as GET: the server leaves the body out. */
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort(new Error('The client closed its connection.')));
     try {
-      const { json, name, endpoint } = this.#placeOf(request);
-      if (endpoint) this.#expectServed(endpoint);
-      if (json === undefined) throw new Refusal(426, 'This is the address of a WebSocket.');
-      if (request.method !== 'GET') throw new Refusal(405, 'This path allows GET.');
-      // The name of this host by which the client came here leads it here again.
-      const address = `ws://${request.headers.host}${this.#prefix}${name === undefined ? '' : `/${name}`}`;
-      const body = JSON.stringify(describe(json, address));
-      response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(body);
+      const place = this.#placeOf(request);
+      if (place.endpoint) this.#expectServed(place.endpoint);
+      const answer = await this.#answerTo(request, place, gone.signal);
+      const isText = 'text' in answer;
+      const body = isText ? answer.text : JSON.stringify(answer.json);
+      const type = isText ? PLAIN_TEXT : { 'content-type': 'application/json; charset=utf-8' };
+      response.writeHead(200, { ...type, 'content-length': Buffer.byteLength(body) }).end(body);
     } catch (error) {
+      if (gone.signal.aborted) return;
       const { status, message } = refusalOf(error);
       response.writeHead(status, PLAIN_TEXT).end(`${message}\n`);
     }
   }
 
+  async #answerTo(
+    { method = '', headers, url = '' }: IncomingMessage,
+    place: Place,
+    signal: AbortSignal,
+  ): Promise<DebuggingAnswer> {
+    const { json, name } = place;
+    if (json === undefined) throw new Refusal(426, 'This is the address of a WebSocket.');
+    if (!DEBUGGING.test(json)) throw new Refusal(404, NO_PATH);
+    expectMethod({ method, json });
+    // The name of this host by which the client came here leads it here again.
+    const host = headers.host?.includes(':') ? headers.host : this.#host;
+    const address = `ws://${host}${this.#prefix}${name === undefined ? '' : `/${name}`}`;
+    if (json === '/protocol') return { json: readProtocol() };
+    const { share, connectTimeout } = this.#plan.settings;
+    if (!share) return { json: describe(json, address) };
+    const query = url.split('?').slice(1).join('?');
+    const browser = this.#browserOf(place);
+    if (!browser.isLeased) this.#plan.emit({ type: 'waiting', ...(name !== undefined && { name }) });
+    let answer: DebuggingAnswer | undefined;
+    await browser.serve({ protocol: 'cdp', signal }, async (socket) => {
+      const late = () => new Refusal(502, `The browser did not respond within ${duration(connectTimeout)}.`);
+      const asking = () => askBrowser(socket, { method, json, query, address });
+      answer = await raceAbort(raceTimeout(connectTimeout, asking, late), signal);
+      return false;
+    });
+    return answer!;
+  }
+
   /** Reads the path of a request. @throws Refusal */
   #placeOf({ headers, url = '/', socket }: IncomingMessage, servesExtensions = false): Place {
     // Without a secret, any extension of this machine could be the client.
-    const fault = sourceFault(headers, this.#host, servesExtensions && this.#prefix !== '');
+    const isExtension = servesExtensions && this.#prefix !== '';
+    const fault = sourceFault(headers, this.#host, isExtension) ?? this.#pageFault(headers);
     if (fault !== undefined) throw new Refusal(403, fault);
     const path = url.split('?', 1)[0]!;
     const { length } = this.#prefix;
@@ -214,6 +247,12 @@ export class ProxyServer implements AsyncDisposable {
       endpoint,
       extension: extensionOf(headers),
     };
+  }
+
+  /** Without a secret, only these headers tell a page from a program: GET of another site has no Origin, and leases a browser. */
+  #pageFault({ origin, 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): string | undefined {
+    if (this.#prefix !== '') return undefined;
+    return origin !== undefined || site !== 'none' ? 'Requests of pages are refused.' : undefined;
   }
 
   /** @throws Refusal */
@@ -377,12 +416,17 @@ async function openChannel(
   return channelOf(session, protocol, onClose);
 }
 
-/** The responses of a debugging port. */
+/** The paths below `/json` of a debugging port. */
+const DEBUGGING = /^(\/(version|list|protocol|new|(activate|close)\/[\w-]+))?$/;
+
+const NEEDS_SHARE =
+  'This request needs a browser that all clients share: --share of the command proxy, or share: true.';
+
+/** The responses of a debugging port, of which each connection leases a browser of its own. */
 function describe(json: string, address: string): unknown {
   if (json === '/version')
     return { Browser: 'Chrome', 'Protocol-Version': '1.3', webSocketDebuggerUrl: address };
-  if (json === '/protocol') return readProtocol();
-  if (json !== '' && json !== '/list') throw new Refusal(404, NO_PATH);
+  if (json !== '' && json !== '/list') throw new Refusal(404, NEEDS_SHARE);
   const page = {
     id: ANY_PAGE,
     type: 'page',

@@ -34,7 +34,7 @@ export interface PoolProxy extends AsyncDisposable {
 
 /**
  * Serves an address on this machine at which any program can use a pool, by CDP or WebDriver BiDi: each connection leases a
- * browser, and releases it when it ends. A name at the end of the path (`/alice`) names a browser that outlasts its connection.
+ * browser, and releases it when it ends. A name at the end of the path (`/alice`) names a browser that outlasts its connection, and its lease.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment. Its option `limit` is the number
  *   of browsers that are leased at once.

@@ -34,6 +34,7 @@ export function define(command: Command, { signal }: Interruption): void {
     )
     .option('--port <port>', 'TCP port; 0 for any free port', wholeNumberArgument(0, 65_535), 9333)
     .option('--no-secret', 'an address without a random path, for programs that take only a port: see below')
+    .option('--share', 'one browser for all clients, from the first of them until the end, or --idle-timeout')
     .option('--max <n>', 'browsers to lease at once', wholeNumberArgument(1))
     .addOption(
       new Option('--keep <seconds>', 'time for which a browser with a name waits for its next client')
@@ -65,18 +66,20 @@ below the one that is printed:
                  loaded in the browser, as Stagehand 4 does.
 Everybody with the address can use the pool from this machine. Web pages never can. Programs that
 take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can,
-and can open your files in a browser that runs here.
+and can open your files in a browser that runs here. With --share, the address is a debugging port,
+as Selenium and chromedriver need it: goog:chromeOptions.debuggerAddress "127.0.0.1:9222".
 ${ABOUT_TOKEN}
 
 Examples:
   $ pooled-browser proxy agents
   $ pooled-browser proxy agents --max 4 --idle-timeout 5m --release-on-crash
-  $ pooled-browser proxy agents --no-secret --port 9222
+  $ pooled-browser proxy agents --no-secret --share --port 9222
   $ pooled-browser proxy agents --json | jq -r 'select(.type == "released") | .replays[]'`;
 
 interface ProxyCommandOptions extends LeaseCommandOptions {
   port: number;
   secret: boolean;
+  share?: true;
   max?: number;
   /** In ms. */
   keep: number;
@@ -90,7 +93,7 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
 
 /** Serves a pool until a signal. */
 async function proxy(poolName: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
-  const { port, secret, max, keep, idleTimeout, record, recordTo, json } = options;
+  const { port, secret, share, max, keep, idleTimeout, record, recordTo, json } = options;
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
   await using pool = await openPool(poolName, options, max);
   const report = json ? JSON_REPORT : new TextReport();
@@ -108,6 +111,7 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
     replays: record || recordTo !== undefined ? 'record' : 'list',
     port,
     secret,
+    share,
     keep,
     idleTimeout,
     onClient,

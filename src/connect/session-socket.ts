@@ -199,7 +199,7 @@ async function anyPage(cdp: CdpClient): Promise<string> {
   return page?.targetId ?? cdp.openPage();
 }
 
-/** A client of a connection that no library uses yet. */
+/** A client of a connection that nobody else reads. */
 export function clientOver(socket: AnySocket): CdpClient {
   return new CdpClient({
     ended: socket.ended,

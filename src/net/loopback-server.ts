@@ -42,7 +42,9 @@ export function sourceFault(
   const { host: given, origin } = headers;
   if (servesExtensions && extensionOf(headers) !== undefined) return sourceFault({ host: given }, host);
   const hosts = [host, host.replace('127.0.0.1', 'localhost')];
-  if (!hosts.includes(given?.toLowerCase() ?? '')) return 'The Host header does not name this server.';
+  // chromedriver leaves out the port of a WebSocket.
+  const named = [...hosts, ...hosts.map((own) => own.replace(/:\d+$/, ''))];
+  if (!named.includes(given?.toLowerCase() ?? '')) return 'The Host header does not name this server.';
   const isOwn = origin === undefined || hosts.some((own) => origin.toLowerCase() === `http://${own}`);
   return isOwn ? undefined : 'Requests from other origins are refused.';
 }

@@ -4,6 +4,7 @@ import puppeteer from 'puppeteer-core';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { BrowserPool, serveProxy, type PoolProxy, type ProxyEvent } from '../../src/index.js';
 import { kernel, type BrowserService, type BrowserSession } from '../../src/services.js';
+import { Chromedriver, describeWithChromedriver } from '../support/chromedriver.js';
 import { titled, useLocalPool } from '../support/local.js';
 
 const used = useLocalPool();
@@ -129,3 +130,76 @@ it.each([
     await other.close();
   },
 );
+
+it('is a debugging port of one browser with share, whose requests are answered as Chromium does', async () => {
+  proxy = await serveProxy(used.pool, { share: true, onClient: (event) => events.push(event) });
+  const ask = async (path: string, method = 'GET') => {
+    const response = await fetch(proxy.url + path, { method });
+    return {
+      status: response.status,
+      text: await response.text(),
+      type: response.headers.get('content-type'),
+    };
+  };
+  const json = async (path: string, method?: string) => JSON.parse((await ask(path, method)).text) as unknown;
+  expect(await json('/json/version')).toEqual({
+    Browser: expect.stringMatching(/^Chrome\/\d+\.\d+/) as string,
+    'Protocol-Version': '1.3',
+    'User-Agent': expect.stringContaining('Mozilla') as string,
+    'V8-Version': expect.stringMatching(/^\d+\./) as string,
+    'WebKit-Version': expect.stringMatching(/^537\.36 \(/) as string,
+    webSocketDebuggerUrl: webSocketUrl(),
+  });
+  expect(await ask('/json/version', 'HEAD')).toMatchObject({ status: 200, text: '' });
+  const opened = (await json(`/json/new?${encodeURIComponent(titled('new'))}`, 'PUT')) as { id: string };
+  const address = `${webSocketUrl()}/devtools/page/${opened.id}`;
+  expect(opened).toMatchObject({ type: 'page', webSocketDebuggerUrl: address });
+  for (const path of ['/json', '/json/list'])
+    expect(await json(path), path).toContainEqual(
+      expect.objectContaining({ id: opened.id, url: titled('new') }),
+    );
+  const { port, pathname } = new URL(proxy.url);
+  const how = { port: Number(port), alterPath: (path: string) => pathname + path, target: opened.id };
+  expect(await titleOverCdp('over its socket', how)).toBe('over its socket');
+  expect(await ask(`/json/activate/${opened.id}`)).toMatchObject({ status: 200, text: 'Target activated' });
+  expect(await ask(`/json/close/${opened.id}`)).toMatchObject({ status: 200, text: 'Target is closing' });
+  expect(await ask('/json/close/nothing')).toMatchObject({
+    status: 404,
+    text: 'No such target id: nothing\n',
+  });
+  expect(await ask('/json/new')).toMatchObject({ status: 405 });
+  await proxy.close();
+  expect(events.filter(({ type }) => type === 'leased')).toHaveLength(1);
+  expect(released()).toEqual(['reused']);
+});
+
+describeWithChromedriver('chromedriver', () => {
+  it('drives one browser of the pool by debuggerAddress, with share and without a secret', async () => {
+    proxy = await serveProxy(used.pool, {
+      share: true,
+      secret: false,
+      onClient: (event) => events.push(event),
+    });
+    await using driver = await Chromedriver.start();
+    const command = async (path: string, body?: object, method = body ? 'POST' : 'GET') => {
+      const response = await fetch(`${driver.url}/session${path}`, {
+        method,
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      return ((await response.json()) as { value: unknown }).value;
+    };
+    const options = { debuggerAddress: new URL(proxy.url).host };
+    const capabilities = { alwaysMatch: { browserName: 'chrome', 'goog:chromeOptions': options } };
+    const session = await command('', { capabilities });
+    expect(session).toMatchObject({ sessionId: expect.any(String) as string });
+    const at = `/${(session as { sessionId: string }).sessionId}`;
+    await command(`${at}/url`, { url: titled('by chromedriver') });
+    expect(await command(`${at}/title`)).toBe('by chromedriver');
+    await command(`${at}/window/new`, { type: 'tab' });
+    expect(await command(`${at}/window/handles`)).toHaveLength(2);
+    await command(at, undefined, 'DELETE');
+    await proxy.close();
+    expect(events.filter(({ type }) => type === 'leased')).toHaveLength(1);
+    expect(released()).toEqual(['reused']);
+  });
+});

@@ -428,6 +428,37 @@ describe('a browser that ends with its connection', () => {
   });
 });
 
+describe('the name in a path', () => {
+  const names = () => played.service.of('acquire').map(({ body }) => body?.['name']);
+
+  it('is the name of the lease', async () => {
+    await start();
+    (await connect('/alice')).close();
+    await connect('/bob');
+    await connect();
+    expect(names()).toEqual(['alice', 'bob', undefined]);
+  });
+
+  it.each([409, 422])(
+    'that is in use at the service (%i) does not keep a client from its browser',
+    async (status) => {
+      const taken = { status, json: { code: 'conflict', message: 'name is in use' } };
+      played.service.script('acquire', taken, { status: 200, json: played.session() });
+      await start();
+      await connect('/alice');
+      expect(names()).toEqual(['alice', expect.stringMatching(/^alice-[\da-f]{6}$/)]);
+      expect(events.find(({ type }) => type === 'leased')).toMatchObject({ name: 'alice' });
+    },
+  );
+
+  it('is not the name of a browser that all clients share', async () => {
+    await start({ share: true, name: 'suite' });
+    await connect('/alice');
+    await connect('/bob');
+    expect(names()).toEqual(['suite']);
+  });
+});
+
 it('leases a browser without a service to one name after the other, and leaves it clean and open', async () => {
   await using pool = new BrowserPool('mine', { service: cdp(played.browser.url) });
   await start({ keep: 100 }, pool);
@@ -497,7 +528,7 @@ describe('the address', () => {
     ['another host', '', { host: 'evil.test' }, /^403 The Host header/],
     ['a page of another origin', '', { origin: 'https://evil.test' }, /^403 Requests from other origins/],
     ['an unknown path', '/a/b', {}, /^404 There is no such path/],
-    ['an unknown request', '/json/new', {}, /^404 There is no such path/],
+    ['an unknown request', '/json/old', {}, /^404 There is no such path/],
   ])('refuses %s', async (_what, path, headers, reason) => {
     await start();
     const { pathname } = new URL(proxy.url);
@@ -519,6 +550,17 @@ describe('the address', () => {
     expect(await get('/json/version', { origin })).toMatch(/^403 /);
     expect(await get('/')).toMatch(/^426 /);
     (await connect('/alice')).close();
+  });
+
+  it('without a secret refuses what a page sends, also a request without an Origin', async () => {
+    await start({ secret: false, share: true });
+    const { origin } = new URL(proxy.url);
+    expect(await get('/json/version', { origin })).toMatch(/^403 Requests of pages/);
+    expect(await get('/json/version', { 'sec-fetch-site': 'cross-site' })).toMatch(/^403 Requests of pages/);
+    expect(await refusal(dial('', { origin }))).toMatch(/^403 Requests of pages/);
+    for (const path of ['/json/new?about:blank', '/json/new'])
+      expect(await get(path)).toBe('405 This path allows PUT.');
+    expect(leases()).toBe(0);
   });
 
   it('refuses an upgrade that is no WebSocket, and leases nothing for it', async () => {
