@@ -26,8 +26,13 @@ const COMMAND = /^\/(new|activate|close)(?:\/([\w-]+))?$/;
  */
 export function expectMethod({ method, json }: Pick<DebuggingRequest, 'method' | 'json'>): void {
   const command = COMMAND.exec(json)?.[1];
-  const allowed = command === 'new' ? ['PUT'] : command === undefined ? ['GET', 'HEAD'] : ['GET'];
+  const allowed = allowedFor(command);
   if (!allowed.includes(method)) throw new Refusal(405, `This path allows ${allowed.join(' and ')}.`);
+}
+
+function allowedFor(command: string | undefined): readonly string[] {
+  if (command === undefined) return ['GET', 'HEAD'];
+  return command === 'new' ? ['PUT'] : ['GET'];
 }
 
 /** Answers as Chromium does, with what the browser itself says. @throws Refusal */
@@ -65,7 +70,7 @@ async function openTarget(cdp: CdpClient, query: string): Promise<Target> {
   const url = query === '' ? 'about:blank' : decoded(query);
   const { targetId } = await cdp.send('Target.createTarget', { url });
   const target = (await cdp.targets()).find((one) => one.targetId === targetId);
-  return target ?? ({ targetId, type: 'page', title: '', url } as Target);
+  return target ?? { targetId, type: 'page', title: '', url };
 }
 
 function decoded(query: string): string {

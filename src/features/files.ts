@@ -86,17 +86,11 @@ export function cutMiddle(name: string, mostBytes: number): string {
   if (Buffer.byteLength(name) <= mostBytes) return name;
   const room = Math.floor((mostBytes - CUT.length) / 2);
   // A mark belongs to the character before it.
-  const end = beginningOf([...name].toReversed(), room)
+  const end = beginningOf(Array.from(name).toReversed(), room)
     .toReversed()
     .join('')
     .replace(/^\p{M}+/u, '');
-  return (
-    beginningOf([...name], room)
-      .join('')
-      .trimEnd() +
-    CUT +
-    end.trimStart()
-  );
+  return beginningOf(Array.from(name), room).join('').trimEnd() + CUT + end.trimStart();
 }
 
 function beginningOf(characters: readonly string[], mostBytes: number): readonly string[] {

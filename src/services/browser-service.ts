@@ -295,6 +295,12 @@ export function leaseTags(
   return [all, known, own].find(hasRoom) ?? { ...tags };
 }
 
+/** The option at fault if a service can't store all tags of a lease. @param own The option of the service with further tags. */
+export function optionWithTags({ name, tags }: Pick<LeaseRequest, 'name' | 'tags'>, own: string): string {
+  if (tags) return 'tags';
+  return name === undefined ? own : 'name';
+}
+
 /** Reads what `leaseTags` wrote from the tags of a session in a list. */
 export function leaseInTags(tags: unknown): Pick<ListedSession, 'lease' | 'mark' | 'name'> {
   return {

@@ -2,7 +2,9 @@ import {
   LEASE_TAG,
   leaseInTags,
   leaseTags,
+  optionWithTags,
   type BrowserService,
+  type LeaseFault,
   type LeaseRequest,
   type ServiceRequest,
 } from './browser-service.js';
@@ -78,12 +80,7 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     waits: 'never',
     lossAdvice:
       'Browser Use ends each session after 60 minutes by default: pass browserUse({ timeout: 240 }), in minutes.',
-    refuses: ({ name, tags }) => {
-      const count = Object.keys({ ...metadata, ...tags, ...(name !== undefined && { name }) }).length;
-      if (count <= MOST_LABELS) return undefined;
-      const reason = `Browser Use stores at most ${MOST_LABELS} labels for a browser, not ${count}: those of browserUse({ metadata }), the tags and the name.`;
-      return { option: tags ? 'tags' : name === undefined ? 'metadata' : 'name', reason };
-    },
+    refuses: (lease) => labelFault(lease, metadata),
     acquire: (lease) => ({
       method: 'POST',
       path: '/browsers',
@@ -112,6 +109,19 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     sessions,
     probe: listActive(0),
   };
+}
+
+function labelFault(
+  lease: Pick<LeaseRequest, 'name' | 'tags'>,
+  metadata: BrowserUseOptions['metadata'],
+): LeaseFault | undefined {
+  const { name, tags } = lease;
+  const count = Object.keys({ ...metadata, ...tags, ...(name !== undefined && { name }) }).length;
+  if (count <= MOST_LABELS) return undefined;
+  const reason =
+    `Browser Use stores at most ${MOST_LABELS} labels for a browser, not ${count}: those of browserUse({ metadata }), ` +
+    'the tags and the name.';
+  return { option: optionWithTags(lease, 'metadata'), reason };
 }
 
 const replays: Required<BrowserService>['replays'] = {

@@ -2,7 +2,9 @@ import {
   LEASE_TAG,
   leaseInTags,
   leaseTags,
+  optionWithTags,
   type BrowserService,
+  type LeaseFault,
   type LeaseRequest,
   type SessionSearch,
 } from './browser-service.js';
@@ -107,14 +109,7 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     lossAdvice:
       'Browserbase ends each session after a time, by default that of the project: pass browserbase({ timeout: 3600 }), in s.',
     keepAlive: IDLE / 2,
-    refuses: ({ name, tags }) => {
-      const { length } = JSON.stringify({ ...userMetadata, ...tags, ...(name !== undefined && { name }) });
-      if (length < METADATA_LIMIT) return undefined;
-      const reason =
-        `Browserbase stores at most ${METADATA_LIMIT - 1} characters of metadata for a session, not ${length}: those of ` +
-        'browserbase({ userMetadata }), the tags and the name, as JSON.';
-      return { option: tags ? 'tags' : name === undefined ? 'userMetadata' : 'name', reason };
-    },
+    refuses: (lease) => metadataFault(lease, userMetadata),
     acquire: (lease) => ({
       method: 'POST',
       path: '/v1/sessions',
@@ -144,6 +139,19 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     sessions,
     probe: { method: 'GET', path: '/v1/sessions?status=RUNNING' },
   };
+}
+
+function metadataFault(
+  lease: Pick<LeaseRequest, 'name' | 'tags'>,
+  userMetadata: BrowserbaseOptions['userMetadata'],
+): LeaseFault | undefined {
+  const { name, tags } = lease;
+  const { length } = JSON.stringify({ ...userMetadata, ...tags, ...(name !== undefined && { name }) });
+  if (length < METADATA_LIMIT) return undefined;
+  const reason =
+    `Browserbase stores at most ${METADATA_LIMIT - 1} characters of metadata for a session, not ${length}: those of ` +
+    'browserbase({ userMetadata }), the tags and the name, as JSON.';
+  return { option: optionWithTags(lease, 'userMetadata'), reason };
 }
 
 function searchFor(id: string): SessionSearch {

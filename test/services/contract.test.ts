@@ -392,39 +392,47 @@ describe('what the request that creates a session contains', () => {
 const tagsOf = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`tag-${at}`, 'x']));
 const LONG = { note: 'x'.repeat(500) };
+const LABELS = { option: 'tags', limit: 'at most 10 labels for a browser, not 11' };
+const METADATA = { option: 'tags', limit: 'at most 511 characters' };
 
 describe('a name and tags that a service can not store', () => {
-  it.each<[string, BrowserService, object, object, string, string]>([
-    ['browser-use', browserUse(), { tags: tagsOf(10) }, { tags: tagsOf(11) }, 'tags', '10 labels'],
+  it.each<[string, BrowserService, { most: object; more: object }, { option: string; limit: string }]>([
+    ['browser-use', browserUse(), { most: { tags: tagsOf(10) }, more: { tags: tagsOf(11) } }, LABELS],
     [
       'browser-use',
       browserUse(),
-      { tags: tagsOf(9), name: 'a' },
-      { tags: tagsOf(10), name: 'a' },
-      'tags',
-      'not 11',
+      { most: { tags: tagsOf(9), name: 'a' }, more: { tags: tagsOf(10), name: 'a' } },
+      LABELS,
     ],
     [
       'browser-use',
       browserUse({ metadata: tagsOf(8) }),
-      { tags: { a: '', b: '' } },
-      { tags: { a: '', b: '', c: '' } },
-      'tags',
-      'not 11',
+      { most: { tags: { a: '', b: '' } }, more: { tags: { a: '', b: '', c: '' } } },
+      LABELS,
     ],
-    ['browser-use', browserUse({ metadata: tagsOf(10) }), {}, { name: 'a' }, 'name', 'not 11'],
-    ['browserbase', browserbase(), { tags: LONG }, { tags: { ...LONG, more: '' } }, 'tags', '511 characters'],
-    ['browserbase', browserbase({ userMetadata: LONG }), {}, { name: 'alice' }, 'name', '511 characters'],
+    [
+      'browser-use',
+      browserUse({ metadata: tagsOf(10) }),
+      { most: {}, more: { name: 'a' } },
+      { ...LABELS, option: 'name' },
+    ],
+    ['browserbase', browserbase(), { most: { tags: LONG }, more: { tags: { ...LONG, more: '' } } }, METADATA],
+    [
+      'browserbase',
+      browserbase({ userMetadata: LONG }),
+      { most: {}, more: { name: 'alice' } },
+      { ...METADATA, option: 'name' },
+    ],
   ])(
     '%s %#: is refused by the name of the option before anything is sent',
-    async (name, service, most, more, option, limit) => {
+    async (name, service, { most, more }, { option, limit }) => {
       await using used = await open(name, { service });
       await used.run(most);
       expect(used.server.sessions).toHaveLength(1);
       const sent = used.server.requests.length;
       for (const error of [await rejection(used.lease(more)), await rejection(used.pool.acquire(more))]) {
         expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', option });
-        expect((error as Error).message).toContain(limit);
+        expect(error.message).toContain(limit);
       }
       expect(used.server.requests).toHaveLength(sent);
     },
