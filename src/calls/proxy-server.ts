@@ -208,7 +208,7 @@ export class ProxyServer implements AsyncDisposable {
     const browser = this.#browserOf(place);
     if (!browser.isLeased) this.#plan.emit({ type: 'waiting', ...(name !== undefined && { name }) });
     let answer: DebuggingAnswer | undefined;
-    await browser.serve({ protocol: 'cdp', signal }, async (socket) => {
+    await browser.serve({ protocol: 'cdp', signal, extension: undefined }, async (socket) => {
       const late = () => new Refusal(502, `The browser did not respond within ${duration(connectTimeout)}.`);
       const asking = () => askBrowser(socket, { method, json, query, address });
       answer = await raceAbort(raceTimeout(connectTimeout, asking, late), signal);

@@ -395,7 +395,7 @@ export const COMMANDS = {
   'Storage.getCookies': inBrowserContext,
   'Storage.setCookies': inBrowserContext,
   'Storage.clearCookies': inBrowserContext,
-  'Page.navigate': v.looseObject({ url: text }),
+  'Page.navigate': v.looseObject({ url: may(text) }),
   'Browser.setDownloadBehavior': v.object({
     behavior: text,
     downloadPath: may(text),

@@ -132,14 +132,14 @@ export class Hooks<Features extends FeatureSet> {
   /** Puts together what the features add. A field of two features would be that of the one which happens to be later. */
   #together<Part extends object>(hook: string, partOf: (one: LeaseFeature) => Part | undefined): Part {
     const all: Record<string, unknown> = {};
-    const owners = new Map<string, string>();
+    const firsts = new Map<string, string>();
     for (const one of this.#features) {
       for (const [field, value] of Object.entries(partOf(one) ?? {})) {
         if (value === undefined) continue;
-        const owner = owners.get(field);
-        if (owner !== undefined)
-          throw new Error(`The features ${owner} and ${one.name} both add ${field} (${hook}).`);
-        owners.set(field, one.name);
+        const first = firsts.get(field);
+        if (first !== undefined)
+          throw new Error(`The features ${first} and ${one.name} both add ${field} (${hook}).`);
+        firsts.set(field, one.name);
         all[field] = value;
       }
     }

@@ -6,7 +6,12 @@ import { rejection } from '../pool/support.js';
 import { stopClock, useFakeClock, useFastClock } from '../support/fake-clock.js';
 import { HISTOGRAMS } from '../support/histograms.js';
 
-const USED = { isOwnContextUsed: true, extensions: new Set<string>(), canBeDestroyed: true };
+const USED = {
+  isOwnContextUsed: true,
+  hasHttpLogin: false,
+  extensions: new Set<string>(),
+  canBeDestroyed: true,
+};
 
 describe('a browser', () => {
   useFastClock();

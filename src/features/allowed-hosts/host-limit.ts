@@ -270,7 +270,7 @@ export class HostLimit implements ConnectExtension {
       'Storage.getCookies': (params, session) => this.#inStorage(params, session),
       'Storage.setCookies': (params, session) => this.#inStorage(params, session),
       'Storage.clearCookies': (params, session) => this.#inStorage(params, session),
-      'Page.navigate': ({ url }) => expectPage(url),
+      'Page.navigate': ({ url = '' }) => expectPage(url),
     },
     results: {
       'Target.createBrowserContext': ({ browserContextId }) => void this.#contexts.add(browserContextId),
