@@ -30,7 +30,7 @@ export function installRules(
   onExtension: (id: string) => void,
   onLasting: (what: string) => void,
 ): MessageRules {
-  const commands = Object.entries(LASTING).map(([name, what]) => [name, () => void onLasting(what)] as const);
+  const commands = Object.entries(LASTING).map(([name, what]) => [name, () => onLasting(what)] as const);
   return {
     commands: Object.fromEntries(commands),
     results: { 'Extensions.loadUnpacked': ({ id }) => onExtension(id) },

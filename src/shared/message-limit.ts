@@ -39,6 +39,7 @@ export function excessOf(data: unknown): string | undefined {
       case COMMA:
         values++;
         break;
+      default:
     }
     if (values > MOST_VALUES) return `A message may have ${count(MOST_VALUES)} values and names. ${ADVICE}`;
   }

@@ -155,11 +155,11 @@ async function poolTarget(url: 'cdp_ws_url' | 'webdriver_ws_url'): Promise<Targe
   const { baseUrl, token } = facts as { baseUrl: string; token: string };
   const pool = new BrowserPool('test', { baseUrl, token });
   const lease = async () => (await pool.acquire({ acquire_timeout_seconds: 60 }))!;
-  const other = await open((await lease()).cdp_ws_url!);
+  const other = await open((await lease()).cdp_ws_url);
   return {
     child,
     ask: asker(other, VERSION),
-    hostile: async () => open(String((await lease())[url])),
+    hostile: async () => open((await lease())[url]),
     async [Symbol.asyncDispose]() {
       await end(child);
       await pool.close();

@@ -16,11 +16,9 @@ async function generate({ messages, responseFormat }) {
   const asked = JSON.stringify(responseFormat.schema);
   const elementId = /\[(\d+-\d+)\] button/.exec(JSON.stringify(messages))?.[1];
   const action = { elementId, description: 'Buy', method: 'click', arguments: [] };
-  const structuredContent = asked.includes('twoStep')
-    ? { action, twoStep: false }
-    : asked.includes('completed')
-      ? { completed: true, progress: 'done' }
-      : { price: 3 };
+  let structuredContent = { price: 3 };
+  if (asked.includes('twoStep')) structuredContent = { action, twoStep: false };
+  else if (asked.includes('completed')) structuredContent = { completed: true, progress: 'done' };
   return { role: 'assistant', content: [], outputFormat: 'json_schema', structuredContent };
 }
 

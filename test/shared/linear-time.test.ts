@@ -21,12 +21,15 @@ import {
 import { PoolServiceError } from '../../src/shared/service-errors.js';
 
 /** Characters of the shorter text, and of the text that is compared with a parser. */
-const SIZE = 20_000;
+const SIZE = 10_000;
 const MEGABYTE = 1_000_000;
 /** How many times as long the longer text is. */
-const LONGER = 4;
-/** How many times the time it may take: time that grows with the square would be 16 times as much. */
-const LIMIT = 9;
+const LONGER = 8;
+/**
+ * How many times the time it may take: time that grows with the square would be 64 times as much. Memory of more than 128 KB at once
+ * costs twice as much for each byte.
+ */
+const LIMIT = 24;
 /** Processor time in ms that the garbage collector and the compiler decide. */
 const TOO_SHORT = 0.5;
 

@@ -119,14 +119,14 @@ function endsOf(name: 'playwright' | 'puppeteer'): Record<string, End> {
     'lease.release()': async (scene) => {
       await using pool = poolOf(scene);
       const lease = await library.leaseBrowser(pool, { allowedHosts: scene.allowedHosts, release: 'reuse' });
-      await scene.show(lease.page as AnyPage);
+      await scene.show(lease.page);
       await lease.release();
       return Date.now();
     },
     'pool.close()': async (scene) => {
       const pool = poolOf(scene);
       const lease = await library.leaseBrowser(pool, { allowedHosts: scene.allowedHosts });
-      await scene.show(lease.page as AnyPage);
+      await scene.show(lease.page);
       await pool.close();
       return Date.now();
     },

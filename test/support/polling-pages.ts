@@ -25,10 +25,10 @@ function poll(udp: number, popUps: number, blocks: number): void {
     const frame = document.createElement('iframe');
     document.body.append(frame);
     const { RTCPeerConnection: Connection } = frame.contentWindow as unknown as typeof globalThis;
-    if (Connection?.prototype?.createOffer === undefined) return frame.remove();
+    if (!('createOffer' in (Connection?.prototype ?? {}))) return frame.remove();
     const connection = new Connection({ iceServers: [{ urls: `stun:127.0.0.1:${udp}` }] });
     connection.createDataChannel('x');
-    void connection.createOffer().then((offer) => connection.setLocalDescription(offer));
+    void connection.setLocalDescription();
   }, 1);
   for (let count = 0; location.pathname === '/' && count < popUps; count++) open('/pop-up', '', 'noopener');
 }
