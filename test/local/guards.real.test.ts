@@ -34,6 +34,7 @@ describe('Host and Origin', () => {
     { host: `127.0.0.1:${port}` },
     { host: `localhost:${port}` },
     { host: `LOCALHOST:${port}` },
+    { host: 'localhost' },
     { origin: api.pool.baseUrl },
   ])('accept %j', async (headers) => {
     expect((await api.call('GET', path, { headers })).status).toBe(200);
@@ -42,7 +43,7 @@ describe('Host and Origin', () => {
   it.each([
     { host: 'evil.example' },
     { host: `evil.example:${port}` },
-    { host: 'localhost' },
+    { host: 'localhost:1' },
     { host: '127.0.0.1:1' },
     { host: `127.0.0.1.evil.example:${port}` },
     { origin: 'https://evil.example' },
