@@ -30,7 +30,7 @@ export function namespaceRefusal(): string | undefined {
   }
 }
 
-const UNSHARE = [...(process.getuid?.() === 0 ? [] : ['--map-root-user']), '--mount'];
+export const UNSHARE = [...(process.getuid?.() === 0 ? [] : ['--map-root-user']), '--mount'];
 
 /** A Chromium in a mount namespace of its own, in which the folder of temporary files is another one. */
 export async function startInNamespace(size = 1): Promise<FarBrowser> {

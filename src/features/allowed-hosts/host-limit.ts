@@ -14,6 +14,7 @@ import { beforeProcessEnds } from '../../shared/process-end.js';
 import { excerpt } from '../../shared/redact.js';
 import { bypassListOf } from './bypass-list.js';
 import { PageGuard, REFUSED } from './page-guard.js';
+import { canSend } from './sending-trial.js';
 
 /** Resolves to the type of WebRTC's constructor in a sandboxed frame. */
 const IN_SANDBOX = `new Promise((resolve) => {
@@ -23,7 +24,8 @@ const IN_SANDBOX = `new Promise((resolve) => {
   document.body.append(frame);
 }).finally(() => document.querySelector('iframe').remove())`;
 const SANDBOXED =
-  'its sandboxed frames begin before WebRTC is removed from them. Start it with --disable-features=IsolateSandboxedIframes';
+  'its sandboxed frames begin before WebRTC is removed from them. Start it with --disable-features=IsolateSandboxedIframes, or with ' +
+  '--webrtc-ip-handling-policy=disable_non_proxied_udp, which the policy WebRtcIPHandling also sets';
 
 /** A proxy at which no program can listen, also not in a container where every user may open every port: 0 is no port. */
 const DEAD_PROXY = 'http://127.0.0.1:0';
@@ -202,7 +204,8 @@ export class HostLimit implements ConnectExtension {
       throw impossible(`a request to an unknown host ended with ${resource.netErrorName ?? 'a response'}`);
     if (result.value !== 'undefined') throw impossible('its pages have WebRTC');
     // The guard can be in time by chance.
-    if (sandboxed.value !== 'undefined' || this.#guard.hasLateFrame) throw impossible(SANDBOXED);
+    const isLate = sandboxed.value !== 'undefined' || this.#guard.hasLateFrame;
+    if (isLate && (await canSend(this.#cdp, this.#proxy))) throw impossible(SANDBOXED);
   }
 
   readonly #onRefused = (url: string): void => {
@@ -273,7 +276,9 @@ export class HostLimit implements ConnectExtension {
       'Page.navigate': ({ url = '' }) => expectPage(url),
     },
     results: {
-      'Target.createBrowserContext': ({ browserContextId }) => void this.#contexts.add(browserContextId),
+      'Target.createBrowserContext': ({ browserContextId }, session) => {
+        if (!this.#isOwn(session)) this.#contexts.add(browserContextId);
+      },
       'Target.createTarget': async ({ targetId }, session) => {
         if (this.#isOwn(session)) return;
         await this.#whenReady(targetId);
