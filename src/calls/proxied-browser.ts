@@ -13,7 +13,7 @@ import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { PoolServiceError } from '../shared/service-errors.js';
-import type { ProxyEvent } from './events.js';
+import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
 import { Refusal } from './proxy-client.js';
 import type { ProxyEndpoint } from './proxy-endpoint.js';
 import type { CallSettings } from '../lease/options.js';
@@ -30,7 +30,12 @@ export interface ProxyPlan {
 }
 
 /** The options of one browser. `name` is that of the path. */
-type HowToOpen = Pick<CallSettings, 'protocol' | 'reconnect' | 'signal' | 'name'>;
+interface HowToOpen extends Pick<CallSettings, 'protocol' | 'reconnect' | 'signal' | 'name'> {
+  readonly onRefused: (refused: RefusedRequest) => void;
+}
+
+/** A host that the limit of the lease does not name. */
+type RefusedRequest = ProxySteps['request-refused'];
 
 /** The first client of a browser. */
 interface FirstClient {
@@ -55,8 +60,12 @@ export function openFor<Session extends object>(
 ): ProxyPlan['open'] {
   // Without a secret, a client can be another user's.
   const connector = relay(settings.secret);
-  const open = async (how: HowToOpen) => {
-    const own = { ...settings, ...how };
+  const open = async ({ onRefused, ...how }: HowToOpen) => {
+    const onEvent = (event: RunEvent<Session>) => {
+      if (event.type === 'request-refused') onRefused({ sessionId: event.sessionId, host: event.host });
+      settings.onEvent?.(event);
+    };
+    const own = { ...settings, ...how, onEvent };
     return openLease({ pools: [pool], connector, settings: own, features: await createFeatures(own) });
   };
   const { refuses } = coreOf(pool).service;
@@ -236,7 +245,8 @@ export class ProxiedBrowser {
     // The connection that holds a browser between its clients may break without a loss.
     const reconnect = this.#isKept ? 'eager' : false;
     const name = this.#plan.settings.share ? undefined : this.name;
-    const lease = await open({ protocol, reconnect, signal, name });
+    const onRefused = (refused: RefusedRequest) => this.#emit({ type: 'request-refused', ...refused });
+    const lease = await open({ protocol, reconnect, signal, name, onRefused });
     this.#waiting.dispose();
     this.isLeased = true;
     const { sessionId, grant, signal: over } = lease.context;

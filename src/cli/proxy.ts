@@ -115,8 +115,7 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
     keep,
     idleTimeout,
     onClient,
-    // The progress line shows how many clients wait.
-    onEvent: (event: RunEvent) => (event.type === 'waiting' && !event.error ? undefined : log(event)),
+    onEvent: (event: RunEvent) => (isShown(event) ? undefined : log(event)),
   });
   report.begin(poolName, server);
   if (!signal.aborted) await once(signal, 'abort');
@@ -124,6 +123,11 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
   await server.close();
   await Promise.all(saving);
   report.end();
+}
+
+/** The progress line shows how many clients wait, and the line of a refused host whose it is. */
+function isShown(event: RunEvent): boolean {
+  return event.type === 'request-refused' || (event.type === 'waiting' && !event.error);
 }
 
 type Released = Extract<ProxyEvent, { type: 'released' }>;
@@ -263,6 +267,8 @@ function describeEvent(
         line('released', event.sessionId, name, ...ends),
       ];
     }
+    case 'request-refused':
+      return ['yellow', line('blocked', event.sessionId, name, `${event.host}, which is not allowed`)];
     case 'disconnected':
       return event.isIdle ? ['yellow', line('idle', event.sessionId, name)] : undefined;
     case 'refused':

@@ -54,17 +54,18 @@ export interface MessageRules {
     readonly [Name in ResultName]?: (
       result: ResultOf<Name>,
       sessionId: string | undefined,
+      params: Message['params'],
     ) => void | object | Promise<void | object>;
   };
   /**
-   * Reads an event. Returns `false` for an event that no client receives, or a promise to hold it back, of `false` or of the parameters
-   * that differ.
+   * Reads an event. Returns `false` for an event that no client receives, or the parameters that differ; a promise of either holds it
+   * back.
    */
   readonly events?: {
     readonly [Name in EventName]?: (
       params: EventParams<Name>,
       sessionId: string | undefined,
-    ) => void | false | Promise<Changed>;
+    ) => void | Changed | Promise<Changed>;
   };
   /** Returns further events of the session, which the client receives after an event that another rule has read. */
   readonly followUps?: (
@@ -79,6 +80,7 @@ type Changed = object | false | undefined;
 
 type ResultName =
   | 'Extensions.loadUnpacked'
+  | 'Page.navigate'
   | 'Target.createBrowserContext'
   | 'Target.createTarget'
   | 'Target.getBrowserContexts'
@@ -95,7 +97,7 @@ export class MessageFilter implements SocketTap {
   readonly #rules: MessageRules[] = [];
   readonly #sessions: Sessions;
   /** Commands whose results are read, by their session and id. */
-  readonly #awaited = new Map<string, ResultName>();
+  readonly #awaited = new Map<string, { readonly name: ResultName; readonly params: Message['params'] }>();
   readonly #hidden = new Set<string>();
 
   /** @param onMisfit Called with the name of an event that is not what the protocol says. No client receives it. */
@@ -139,7 +141,8 @@ export class MessageFilter implements SocketTap {
       const refuse = (error: unknown) => this.#refuse(command, (error as Error).message);
       return void answer.then((result) => this.#answer(command, { result }), refuse);
     }
-    if (this.#rules.some(({ results }) => results?.[name])) this.#awaited.set(keyOf(command), name);
+    if (this.#rules.some(({ results }) => results?.[name]))
+      this.#awaited.set(keyOf(command), { name, params: command.params });
     let change: Changed | Promise<object | undefined>;
     try {
       change = this.#change(name, command);
@@ -242,42 +245,47 @@ export class MessageFilter implements SocketTap {
   #onResponse(response: WireMessage): WireMessage | Promise<WireMessage> {
     const { id, sessionId } = response;
     const key = keyOf(response);
-    const name = id === undefined ? undefined : this.#awaited.get(key);
-    if (!name) return response;
+    const awaited = id === undefined ? undefined : this.#awaited.get(key);
+    if (!awaited) return response;
     this.#awaited.delete(key);
     if (response.error !== undefined) return response;
+    const { name, params } = awaited;
     const content = contentOf(response);
     const read = readResult(name, content.result);
-    type Rule = (result: unknown, sessionId: string | undefined) => object | undefined;
+    type Rule = (result: unknown, ...of: unknown[]) => object | undefined | Promise<object | undefined>;
     const rules = this.#rules.flatMap(({ results }) => (results?.[name] as Rule | undefined) ?? []);
-    return Promise.all(rules.map(async (rule) => rule(read, sessionId))).then(
-      (changes) => {
-        const change = changes.reduce(merge, undefined);
-        return change
-          ? writtenMessage({ ...content, result: { ...(content.result as object), ...change } })
-          : response;
-      },
-      (error: unknown) => writtenMessage({ id, ...errorOf(name, (error as Error).message), sessionId }),
-    );
+    const write = (changes: readonly (object | undefined)[]) => {
+      const change = changes.reduce(merge, undefined);
+      return change
+        ? writtenMessage({ ...content, result: { ...(content.result as object), ...change } })
+        : response;
+    };
+    const fail = (error: unknown) =>
+      writtenMessage({ id, ...errorOf(name, (error as Error).message), sessionId });
+    try {
+      const changes = rules.map((rule) => rule(read, sessionId, params));
+      return areReady(changes) ? write(changes) : Promise.all(changes).then(write, fail);
+    } catch (error) {
+      return fail(error);
+    }
   }
 
   #onEvent(name: EventName, event: WireMessage): WireMessage | undefined | Promise<WireMessage | undefined> {
     const { sessionId } = event;
     const params: EventParams = readEvent(name, contentOf(event).params);
-    type Rule = (params: EventParams, sessionId: string | undefined) => void | false | Promise<Changed>;
+    type Rule = (params: EventParams, sessionId: string | undefined) => Changed | Promise<Changed>;
     const read = this.#rules.map(({ events }) => (events?.[name] as Rule | undefined)?.(params, sessionId));
     if (read.includes(false)) return undefined;
-    const held = read.flatMap((one) => one || []);
     const followUps = this.#rules.flatMap((rule) => rule.followUps?.(name, params, sessionId) ?? []);
     // After this event was delivered.
     if (followUps.length > 0)
       clock.setImmediate(() => followUps.forEach((one) => this.#pass({ ...one, sessionId })));
-    if (held.length === 0) return event;
-    return Promise.all(held).then((changes) => {
+    const write = (changes: readonly Changed[]) => {
       if (changes.includes(false)) return undefined;
       const change = changes.map((one) => one || undefined).reduce(merge, undefined);
       return change ? withParams(event, change) : event;
-    });
+    };
+    return areReady(read) ? write(read) : Promise.all(read).then(write);
   }
 
   #isHidden({ data }: WireMessage): boolean {
@@ -297,6 +305,11 @@ function errorOf(method = '', message: string): object {
   return isCdp
     ? { error: { code: -32_000, message } }
     : { type: 'error', error: 'invalid argument', message };
+}
+
+/** Whether nothing is held back: a message that waits even for a moment could be overtaken by the next one. */
+function areReady<Value>(values: readonly (Value | Promise<Value>)[]): values is readonly Value[] {
+  return !values.some((one) => one instanceof Promise);
 }
 
 function keyOf({ id, sessionId }: Message): string {

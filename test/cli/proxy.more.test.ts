@@ -49,6 +49,17 @@ it('prints a line when a browser is leased and when it is released, with its rec
   await proxy.leavesNothing();
 });
 
+it('prints which lease was refused a host, by its name', async () => {
+  const proxy = start('--allow-hosts', 'a.test');
+  const url = await addressOf(proxy);
+  const browser = await chromium.connectOverCDP(`${url}/alice`);
+  await expect(browser.contexts()[0]!.pages()[0]!.goto('http://127.0.0.1:2/')).rejects.toThrow('a.test');
+  await proxy.prints(/\d\d:\d\d:\d\d  blocked   \w{32}  alice  127\.0\.0\.1:2, which is not allowed\n/);
+  await browser.close();
+  const { stderr } = await proxy.end('SIGTERM');
+  expect(stderr).toBe('Stopping.\n');
+});
+
 it('prints JSON, and saves the recordings in a folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'v-'));
   const proxy = start('--json', '--record-to', folder);

@@ -56,6 +56,7 @@ export class AllowedHosts implements LeaseFeature {
     if (lease.grant.hasProfile === true) throw new InvalidOptionError('allowedHosts', NO_PROFILE);
     const limit = new HostLimit({
       hosts,
+      explain: (url) => reasonFor(url, hosts),
       onRefused: (url) => this.#note(url, lease),
       onOwnContextUsed: lease.onOwnContextUsed,
     });
@@ -91,10 +92,14 @@ function explainRefused(error: unknown, hosts: string): void {
   if (!isError(error) || error.message.includes(WHY)) return;
   const [refused, address = ''] = FAILED.exec(error.message) ?? [];
   if (refused === undefined) return;
+  addAdvice(error, refused, reasonFor(address, hosts));
+}
+
+function reasonFor(address = '', hosts: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isRedirect = url !== undefined && patternOf(readHosts(hosts)).test(url.href);
   const advice = isRedirect
     ? `${url.host} redirects to another host`
     : `To allow ${url?.host ?? 'the host'}, add it to the option`;
-  addAdvice(error, refused, `${WHY} '${hosts}'. ${advice}.`);
+  return `${WHY} '${hosts}'. ${advice}.`;
 }

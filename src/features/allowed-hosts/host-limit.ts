@@ -61,6 +61,8 @@ interface InContext {
 export interface LimitPlan {
   /** The option `allowedHosts`. */
   readonly hosts: string;
+  /** Returns why a host is not reached, for its clients. @param url Undefined if it is not known. */
+  explain(url?: string): string;
   /** Called with the URL of each request that failed because of the limit. */
   onRefused(url: string): void;
   /** A page of the browser's own context was changed. */
@@ -279,6 +281,10 @@ export class HostLimit implements ConnectExtension {
       'Target.createBrowserContext': ({ browserContextId }, session) => {
         if (!this.#isOwn(session)) this.#contexts.add(browserContextId);
       },
+      'Page.navigate': ({ errorText }, session, params) =>
+        errorText === REFUSED && !this.#isOwn(session)
+          ? { errorText: this.#explained(String(params?.['url'])) }
+          : undefined,
       'Target.createTarget': async ({ targetId }, session) => {
         if (this.#isOwn(session)) return;
         await this.#whenReady(targetId);
@@ -307,12 +313,20 @@ export class HostLimit implements ConnectExtension {
         return this.#guard.ready(targetId).then(how, () => false);
       },
       'Target.detachedFromTarget': ({ sessionId = '' }) => void this.#sessions.delete(sessionId),
+      // The address is in another event, of which there are too many.
+      'Network.loadingFailed': ({ errorText }, session) =>
+        errorText === REFUSED && !this.#isOwn(session) ? { errorText: this.#explained() } : undefined,
       'Target.targetCreated': ({ targetInfo }, session) =>
         this.#isOwn(session) || this.#isSeen(targetInfo) ? undefined : false,
       'Target.targetInfoChanged': ({ targetInfo }, session) =>
         this.#isOwn(session) || this.#isSeen(targetInfo) ? undefined : false,
     },
   };
+
+  /** A client that read only of a proxy would try again. */
+  #explained(url?: string): string {
+    return `${REFUSED} (${this.#plan.explain(url)})`;
+  }
 
   #isOwn(session: string | undefined): boolean {
     return session !== undefined && this.#ownSessions.has(session);
