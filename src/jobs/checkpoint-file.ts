@@ -1,6 +1,7 @@
 import { open, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { LARGEST_MESSAGE } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 import { namingFile } from '../shared/naming-file.js';
 
@@ -27,11 +28,24 @@ export async function openFile(path: string, flags: 'r' | 'a+'): Promise<FileHan
   throw fail('it is not a file');
 }
 
-export async function* readLines(file: FileHandle): AsyncGenerator<Line, void, undefined> {
+/** The longest line that is written and read, in bytes. */
+export const LONGEST_LINE = LARGEST_MESSAGE;
+
+/**
+ * @param expectBeginning Receives the first bytes of the file, and throws for another kind of file, before all of it is in memory.
+ */
+export async function* readLines(
+  file: FileHandle,
+  path: string,
+  expectBeginning: (bytes: Buffer) => void = () => {},
+): AsyncGenerator<Line, void, undefined> {
   let rest: Buffer[] = [];
   let start = 0;
+  let read = 0;
   for await (const chunk of file.createReadStream({ start: 0, autoClose: false })) {
     let bytes = chunk as Buffer;
+    if (read === 0) expectBeginning(bytes);
+    read += bytes.length;
     for (let at = bytes.indexOf('\n'); at !== -1; at = bytes.indexOf('\n')) {
       const line = Buffer.concat([...rest, bytes.subarray(0, at + 1)]);
       yield { bytes: line, start, isComplete: true };
@@ -39,10 +53,18 @@ export async function* readLines(file: FileHandle): AsyncGenerator<Line, void, u
       rest = [];
       bytes = bytes.subarray(at + 1);
     }
+    if (read - start > LONGEST_LINE) throw longLine(path, start);
     rest.push(bytes);
   }
   const bytes = Buffer.concat(rest);
   if (bytes.length > 0) yield { bytes, start, isComplete: false };
+}
+
+function longLine(path: string, start: number): CheckpointError {
+  const most = LONGEST_LINE / 1024 / 1024;
+  return new CheckpointError(
+    `${path}: the line at byte ${start} has more than ${most} MiB, the most that an outcome may have.`,
+  );
 }
 
 /**

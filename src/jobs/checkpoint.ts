@@ -2,7 +2,7 @@ import { realpath, truncate, type FileHandle } from 'node:fs/promises';
 import { parseJson } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 import { printable } from '../shared/redact.js';
-import { openFile, readLines, replaceFile } from './checkpoint-file.js';
+import { LONGEST_LINE, openFile, readLines, replaceFile } from './checkpoint-file.js';
 import { FileLock } from './file-lock.js';
 import type { InputSource, IterableSource } from './input-source.js';
 import type { CheckpointSettings } from './options.js';
@@ -165,7 +165,7 @@ function faultOf(cause: unknown, what: string): CheckpointError {
 async function* keptLines(path: string, superseded: ReadonlySet<number>): AsyncGenerator<Buffer> {
   const file = await openFile(path, 'r');
   try {
-    for await (const { bytes, start } of readLines(file)) if (!superseded.has(start)) yield bytes;
+    for await (const { bytes, start } of readLines(file, path)) if (!superseded.has(start)) yield bytes;
   } finally {
     // Before the file is replaced: Windows does not replace an open file.
     await file.close();
@@ -175,7 +175,10 @@ async function* keptLines(path: string, superseded: ReadonlySet<number>): AsyncG
 function toLine(record: OutcomeRecord, path: string): string {
   try {
     // Escaped, the line has the same value and does not control the terminal of its reader.
-    return `${printable(JSON.stringify(record))}\n`;
+    const line = `${printable(JSON.stringify(record))}\n`;
+    // No later job could read it.
+    if (Buffer.byteLength(line) > LONGEST_LINE) throw new RangeError('The outcome is too long');
+    return line;
   } catch (cause) {
     const message = `The outcome of input ${record.index} cannot be written to ${path} as JSON.`;
     throw new CheckpointError(message, { cause });
@@ -222,10 +225,9 @@ interface CheckpointLine {
 /** Reads the lines as a job or an editor has written them: with a byte order mark, blank lines, and without the last line break. */
 async function* linesOf(file: FileHandle, path: string): AsyncGenerator<CheckpointLine, void, undefined> {
   let number = 0;
-  for await (const line of readLines(file)) {
+  for await (const line of readLines(file, path, (bytes) => expectOutcomes(bytes, path))) {
     const where = `${path}, line ${++number}`;
     const text = textOf(line.bytes);
-    if (number === 1 && isUtf16(line.bytes)) throw new CheckpointError(`${path}: ${NOT_UTF8}`);
     const record = line.isComplete ? recordOf(text, where) : wholeRecordIn(text);
     yield { ...line, record };
   }
@@ -233,6 +235,13 @@ async function* linesOf(file: FileHandle, path: string): AsyncGenerator<Checkpoi
 
 const NOT_UTF8 =
   'this file is in UTF-16, and a checkpoint is in UTF-8. Save it as UTF-8: an editor shows the encoding in "Save as".';
+
+/** Refuses a file of another kind by its first bytes: a large one may have no line break. */
+function expectOutcomes(beginning: Buffer, path: string): void {
+  if (isUtf16(beginning)) throw new CheckpointError(`${path}: ${NOT_UTF8}`);
+  const text = textOf(beginning).trimStart();
+  if (!beginning.includes('\n') && text !== '' && !text.startsWith('{')) throw notOutcome(path);
+}
 
 /** Every line begins with a bracket, whose other byte in UTF-16 is 0. */
 function isUtf16([first, second]: Buffer): boolean {

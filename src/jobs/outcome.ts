@@ -185,5 +185,9 @@ function shown(value: unknown): string {
 
 export function isOutcomeRecord(value: unknown): value is OutcomeRecord {
   if (!isRecord(value) || !Number.isSafeInteger(value['index'])) return false;
-  return value['status'] === 'fulfilled' || value['status'] === 'rejected';
+  return value['status'] === 'fulfilled' || (value['status'] === 'rejected' && isReason(value['reason']));
+}
+
+export function isReason(value: unknown): value is RecordedReason {
+  return isRecord(value) && typeof value['message'] === 'string';
 }

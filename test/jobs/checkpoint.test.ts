@@ -1,7 +1,18 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, open, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  open,
+  readFile,
+  rm,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { devNull, hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -316,6 +327,29 @@ it.for(['\uFEFF', ''])(
     }
   },
 );
+
+it.for([
+  ['of another kind, without reading it all', 'x', 64_000_000_000, /this is not an outcome of mapPooledBrowsers/],
+  ['with a longer line than a text can be', '{"status":"', 600_000_000, /the line at byte 0 has more than 500 MiB/],
+] as const)(
+  'refuses a file %s, and does not change it',
+  async ([, content, size, message], { bench }) => {
+    await writeFile(path, content);
+    await truncate(path, size);
+    const refusal = { code: 'ERR_CHECKPOINT', message };
+    await expect(records()).rejects.toMatchObject(refusal);
+    await expect(run(bench, ['a'])).rejects.toMatchObject(refusal);
+    expect(statSync(path).size).toBe(size);
+  },
+);
+
+it('refuses a failed outcome without the reason that its readers expect', async ({ bench }) => {
+  for (const reason of ['', ',"reason":null', ',"reason":"no good"', ',"reason":{"name":"Error"}']) {
+    await writeFile(path, `{"status":"rejected","index":0,"input":"a","attempts":1${reason}}\n`);
+    await expect(records()).rejects.toThrow(/line 1: this is not an outcome/);
+    await expect(run(bench, ['a'])).rejects.toThrow(/line 1: this is not an outcome/);
+  }
+});
 
 it('rejects what is not a file', async ({ bench }) => {
   await mkdir(path);

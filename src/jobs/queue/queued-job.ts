@@ -5,6 +5,7 @@ import { isRecord } from '../../shared/json.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import { excerpt } from '../../shared/redact.js';
 import {
+  isReason,
   recordOfOutcome,
   recordReason,
   type Outcome,
@@ -20,12 +21,12 @@ export interface QueuedInput {
 }
 
 /** What a job stores of an attempt, besides the input: a success as its return value, a failure as its progress. */
-interface StoredAttempt {
+interface StoredAttempt extends StoredFacts {
   readonly value?: unknown;
   readonly reason?: RecordedReason;
-  readonly sessionId?: string;
-  readonly replays?: string[];
 }
+
+type StoredFacts = Partial<Pick<OutcomeRecord, (typeof STORED_FACTS)[number]>>;
 
 /** The result of one input of a queue. */
 export type QueuedOutcome = OutcomeRecord & {
@@ -112,15 +113,27 @@ export function outcomeOf(job: Job<QueuedInput>, status: 'completed' | 'failed')
   const facts = { index, input, list, attempts: job.attemptsMade };
   if (status === 'completed') {
     const stored: unknown = job.returnvalue;
-    if (isStoredAttempt(stored)) return { status: 'fulfilled', ...facts, ...stored };
+    if (isStoredAttempt(stored))
+      return { status: 'fulfilled', ...facts, ...factsOf(stored), value: stored.value };
     const message = `The job ${job.id} of the queue ${job.queueName} was completed by another program. ${OWN_QUEUE}`;
     const { name, code } = new QueueError(message);
     return { status: 'rejected', ...facts, reason: { name, code, message } };
   }
-  const { reason, ...stored } = isRecord(job.progress) ? (job.progress as StoredAttempt) : {};
+  const stored: StoredAttempt = isRecord(job.progress) ? job.progress : {};
+  const { reason } = stored;
   // After the last attempt that failed, workers may have died with the job.
-  if (reason?.message === job.failedReason) return { status: 'rejected', ...facts, ...stored, reason };
+  if (isReason(reason) && reason.message === job.failedReason)
+    return { status: 'rejected', ...facts, ...factsOf(stored), reason };
   return { status: 'rejected', ...facts, reason: { message: job.failedReason } };
+}
+
+/** The fields of a stored attempt that no other part of the job has: it does not replace the input or the status of the job. */
+const STORED_FACTS = ['sessionId', 'replays', 'artifacts', 'downloads'] as const;
+
+function factsOf(stored: StoredAttempt): StoredFacts {
+  return Object.fromEntries(
+    STORED_FACTS.filter((name) => name in stored).map((name) => [name, stored[name]]),
+  );
 }
 
 function isStoredAttempt(value: unknown): value is StoredAttempt {

@@ -76,22 +76,30 @@ describeWithRedis('a queue with jobs of another program', () => {
 
   it('does not take the result of another program for that of a task', async () => {
     const { queue, jobs, client } = await open('taken');
-    await queue.add(['a', 'b']);
-    const [first, second] = await jobs.getWaiting();
-    for (const [{ id }, value] of [
-      [first!, '{"index":7}'],
-      [second!, 'no JSON'],
-    ] as const) {
+    await queue.add(['a', 'b', 'c', 'd']);
+    const other = { index: 7, input: 'x', list: 'x', attempts: 9, status: 'x', other: 1, sessionId: 's' };
+    const values = ['{"index":7}', 'no JSON', JSON.stringify({ ...other, value: 1, reason: 'x' })];
+    for (const [place, { id }] of (await jobs.getWaiting()).entries()) {
+      const value = values[place];
+      const progress = JSON.stringify({ ...other, value: 1, reason: { message: 'bad' } });
+      const fields = value === undefined ? { progress, failedReason: 'bad' } : { returnvalue: value };
       await client.lrem('bull:taken:wait', 1, id!);
-      await client.hset(`bull:taken:${id}`, 'returnvalue', value);
-      await client.zadd('bull:taken:completed', 1, id!);
+      await client.hset(`bull:taken:${id}`, fields);
+      await client.zadd(`bull:taken:${value === undefined ? 'failed' : 'completed'}`, place, id!);
     }
     const message = expect.stringContaining('was completed by another program') as string;
     const reason = { name: 'QueueError', code: 'ERR_QUEUE', message };
-    expect(await queue.collect()).toMatchObject([
+    const collected = await queue.collect();
+    expect(collected.toSorted((one, next) => one.index - next.index)).toMatchObject([
       { status: 'rejected', index: 0, input: 'a', reason },
       { status: 'rejected', index: 1, input: 'b', reason },
+      { status: 'fulfilled', index: 2, input: 'c', list: 'default', attempts: 0, value: 1, sessionId: 's' },
+      { status: 'rejected', index: 3, input: 'd', list: 'default', attempts: 0, reason: { message: 'bad' } },
     ]);
+    // The fields of a failure have no value, those of a success no reason, and nothing else is passed on.
+    expect(collected.flatMap((outcome) => Object.keys(outcome))).not.toContain('other');
+    expect(collected.find(({ index }) => index === 2)).not.toHaveProperty('reason');
+    expect(collected.find(({ index }) => index === 3)).not.toHaveProperty('value');
   });
 
   /** What BullMQ, or its scripts in Redis, read without a test. */
