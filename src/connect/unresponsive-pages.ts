@@ -1,5 +1,5 @@
 import { raceTimeout } from '../shared/abort.js';
-import { clock, startTimer } from '../shared/clock.js';
+import { clock, delay, startTimer } from '../shared/clock.js';
 import { CdpClient, type Target } from './cdp-client.js';
 import type { OpenCdp } from './socket.js';
 import { createAbort } from '../shared/globals.js';
@@ -8,10 +8,15 @@ import { createAbort } from '../shared/globals.js';
 const SLOW_CONNECT = 4000;
 /** Time for a page to answer, in ms. */
 const ANSWER_TIMEOUT = 2000;
+/** Time between two looks at a page without a document, in ms. */
+const POLL = 200;
+/** The URLs of a page before its first document. */
+const NO_DOCUMENT: readonly string[] = [':', ''];
 
 /**
- * Closes the pages that do not answer if connecting is slow. A page with a blocked script or an open dialog can prevent
- * an automation library from connecting, and the browser would be lost. A fast connect causes no request.
+ * Closes the pages that do not answer if connecting is slow. A page with a blocked script or an open dialog, or whose first
+ * document never comes, can prevent an automation library from connecting, and the browser would be lost. A fast connect
+ * causes no request.
  *
  * @param onClosed Called with the URLs of the closed pages.
  */
@@ -62,7 +67,11 @@ async function findUnresponsive(cdp: CdpClient): Promise<Target[]> {
 async function answersInTime(cdp: CdpClient, targetId: string): Promise<boolean> {
   const late = new Error('The page does not respond.');
   const answer = async () => {
-    await cdp.send('Runtime.evaluate', { expression: '0' }, await cdp.attach(targetId));
+    const session = await cdp.attach(targetId);
+    await cdp.send('Runtime.evaluate', { expression: '0' }, session);
+    const urlOf = async () => (await cdp.send('Page.getFrameTree', {}, session)).frameTree.frame.url;
+    // Ends with the socket.
+    while (NO_DOCUMENT.includes(await urlOf())) await delay(POLL);
   };
   // A page that was closed meanwhile, or that refuses the command, does not block the connect.
   return raceTimeout(ANSWER_TIMEOUT, answer, () => late).then(
