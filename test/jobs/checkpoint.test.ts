@@ -329,19 +329,26 @@ it.for(['\uFEFF', ''])(
 );
 
 it.for([
-  ['of another kind, without reading it all', 'x', 64_000_000_000, /this is not an outcome of mapPooledBrowsers/],
-  ['with a longer line than a text can be', '{"status":"', 600_000_000, /the line at byte 0 has more than 500 MiB/],
-] as const)(
-  'refuses a file %s, and does not change it',
-  async ([, content, size, message], { bench }) => {
-    await writeFile(path, content);
-    await truncate(path, size);
-    const refusal = { code: 'ERR_CHECKPOINT', message };
-    await expect(records()).rejects.toMatchObject(refusal);
-    await expect(run(bench, ['a'])).rejects.toMatchObject(refusal);
-    expect(statSync(path).size).toBe(size);
-  },
-);
+  [
+    'of another kind, without reading it all',
+    'x',
+    64_000_000_000,
+    /this is not an outcome of mapPooledBrowsers/,
+  ],
+  [
+    'with a longer line than a text can be',
+    '{"status":"',
+    600_000_000,
+    /the line at byte 0 has more than 500 MiB/,
+  ],
+] as const)('refuses a file %s, and does not change it', async ([, content, size, message], { bench }) => {
+  await writeFile(path, content);
+  await truncate(path, size);
+  const refusal = { code: 'ERR_CHECKPOINT', message };
+  await expect(records()).rejects.toMatchObject(refusal);
+  await expect(run(bench, ['a'])).rejects.toMatchObject(refusal);
+  expect(statSync(path).size).toBe(size);
+});
 
 it('refuses a failed outcome without the reason that its readers expect', async ({ bench }) => {
   for (const reason of ['', ',"reason":null', ',"reason":"no good"', ',"reason":{"name":"Error"}']) {
