@@ -14,7 +14,7 @@ import {
 } from './open-browser.js';
 import type { SocketEnd } from './socket.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
-import { isError } from '../shared/globals.js';
+import { hasFakeClock, isError } from '../shared/globals.js';
 
 export { openSocket } from './open-browser.js';
 export { openInFirstPage } from './session-socket.js';
@@ -42,7 +42,7 @@ export async function connectSession<Handles>(
     if (plan.signal.aborted) throw plan.signal.reason;
     if (error instanceof MissingLibraryError || error instanceof InvalidOptionError) throw error;
     const timeout = new ConnectError(
-      `no page became usable within ${duration(connectTimeout)} (option connectTimeout)`,
+      `no page became usable within ${duration(connectTimeout)} (option connectTimeout)${hasFakeClock() ? FAKE_CLOCK : ''}`,
     );
     throw connectError(connector.library, grant.id, limit.timedOut ? timeout : error);
   } finally {
@@ -102,6 +102,9 @@ export async function cleanSession(
     limit.dispose();
   }
 }
+
+const FAKE_CLOCK =
+  '. Fake timers are set, and automation libraries wait for the timers of Node while they connect: set fake timers after the browser is leased';
 
 /** Longest reason in the message of a `ConnectError`, in characters. */
 const LONGEST_REASON = 4000;

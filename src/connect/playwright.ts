@@ -9,6 +9,7 @@ import type {
   Page,
 } from 'playwright-core';
 import { environment } from '../shared/environment.js';
+import { hasReplacedRequests } from '../net/native-requests.js';
 import { addAdvice } from '../shared/errors.js';
 import { lazyLibrary } from '../shared/lazy.js';
 import {
@@ -78,6 +79,11 @@ const OF_INSPECTOR =
   'PWDEBUG is set: Playwright also opens its Inspector, which needs a browser of Playwright on this machine ' +
   '(npx playwright install chromium) and a screen. Without PWDEBUG, only the leased browser is needed.';
 
+/** Playwright opens its WebSocket with `http.request` at some later time, so nothing here can replace it for that call. */
+const OF_REPLACED =
+  'A library replaces http.request in this process (nock, msw), and Playwright connects to the lease on this machine through it: ' +
+  "allow connections to 127.0.0.1, for example nock.enableNetConnect('127.0.0.1').";
+
 const OF_EACH_CONNECTION = { openUrl, observe, explain, pageId };
 
 async function connect(
@@ -95,6 +101,7 @@ async function connect(
   };
   const browser = await chromium.connectOverCDP(url, options).catch((error: unknown) => {
     if (isError(error) && environment.opensInspector()) error.message += `\n${OF_INSPECTOR}`;
+    if (isError(error) && hasReplacedRequests()) error.message += `\n${OF_REPLACED}`;
     throw error;
   });
   emitContexts(browser);

@@ -23,6 +23,11 @@ function constructorOf(prototype: object): typeof http.ClientRequest {
   return prototype.constructor as typeof http.ClientRequest;
 }
 
+/** Whether a library replaces `http.request` in this process now. */
+export function hasReplacedRequests(): boolean {
+  return runtime.name === 'Node' && !String(http.request).includes('new ClientRequest(');
+}
+
 /** The same as `http.request`, without the libraries of tests that replace it. */
 export function nativeRequest(
   options: ClientRequestArgs,

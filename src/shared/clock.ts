@@ -1,6 +1,4 @@
-import { timers } from './globals.js';
-
-const { hrtime } = process;
+import { hrtime, timers } from './globals.js';
 
 /**
  * Node's timers and the monotonic clock, as they were when this module loaded: fake timers that a test of the caller leaves

@@ -5,8 +5,36 @@
 
 const events = process.getBuiltinModule('node:events');
 
+const nodeTimers = process.getBuiltinModule('node:timers');
+
 /** Node's timers. Some environments have no `setImmediate`. */
-export const timers = process.getBuiltinModule('node:timers');
+export const timers = {
+  setTimeout: unfaked(nodeTimers, 'setTimeout'),
+  clearTimeout: unfaked(nodeTimers, 'clearTimeout'),
+  setImmediate: unfaked(nodeTimers, 'setImmediate'),
+  clearImmediate: unfaked(nodeTimers, 'clearImmediate'),
+  setInterval: unfaked(nodeTimers, 'setInterval'),
+  clearInterval: unfaked(nodeTimers, 'clearInterval'),
+};
+
+export const hrtime = unfaked(process, 'hrtime');
+
+/**
+ * The fake timers of Vitest, Jest and sinon replace Node's module, too, and a test can have set them before it imports this library.
+ * Their clock has what they replaced.
+ */
+function unfaked<Owner extends object, Name extends keyof Owner & string>(
+  owner: Owner,
+  name: Name,
+): Owner[Name] {
+  const { clock } = owner[name] as { clock?: Readonly<Record<string, unknown>> };
+  return (clock?.[`_${name}`] ?? owner[name]) as Owner[Name];
+}
+
+/** Whether the timers that libraries find now are those of Vitest, Jest or sinon, which only a test advances. */
+export function hasFakeClock(): boolean {
+  return [globalThis.setTimeout, globalThis.setImmediate].some((one) => one !== undefined && 'clock' in one);
+}
 
 let ownController: typeof AbortController | undefined;
 
