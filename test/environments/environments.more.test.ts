@@ -18,3 +18,10 @@ it('leases and maps in the environments jsdom and happy-dom, and with nock and a
   const { stdout, stderr } = await startProgram(args, environment).ended;
   expect(stdout + stderr).toContain('Tests  6 passed (6)');
 }, 300_000);
+
+it('says what to allow if nock blocks the connection of Playwright to the lease on this machine', async () => {
+  await using browser = await startChromium();
+  const environment = { CDP_URL: `http://${new URL(browser.url).host}` };
+  const { stdout } = await startProgram(['test/environments/suites/blocked.mjs'], environment).ended;
+  expect(stdout).toContain("allow connections to 127.0.0.1, for example nock.enableNetConnect('127.0.0.1')");
+}, 120_000);
