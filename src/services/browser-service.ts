@@ -310,9 +310,10 @@ export function leaseInTags(tags: unknown): Pick<ListedSession, 'lease' | 'mark'
   };
 }
 
-/** Returns a WebSocket URL of the service itself. */
+/** Returns a WebSocket URL of the service itself, whatever path the service names: one of two slashes would begin with a host. */
 export function socketUrl({ baseUrl }: ServiceAddress, below: string): string {
-  const url = new URL(baseUrl.pathname.replace(/\/+$/, '') + below, baseUrl);
+  const prefix = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '');
+  const url = new URL(prefix + (below.startsWith('/') ? below : `/${below}`));
   return url.href.replace(/^http/, 'ws');
 }
 

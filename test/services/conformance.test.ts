@@ -319,6 +319,18 @@ it.each<[string, string, object, object]>([
     { cdpUrl: 'http://localhost:4499', bidiUrl: 'ws://127.0.0.1:9515/session/one' },
   ],
   ['chromedriver elsewhere', 'https://far.test', DRIVER, { bidiUrl: 'wss://far.test/session/one' }],
+  [
+    'a server whose path begins as another host does',
+    'https://far.test',
+    { webSocketUrl: 'ws://far.test//127.0.0.2:9/session/one' },
+    { bidiUrl: 'wss://far.test//127.0.0.2:9/session/one' },
+  ],
+  [
+    'a server whose path begins as a user name does',
+    'https://far.test',
+    { webSocketUrl: 'mailto:@evil.test/one' },
+    { bidiUrl: 'wss://far.test/@evil.test/one' },
+  ],
 ])('webdriver reads the addresses of a session of %s', (_what, url, capabilities, addresses) => {
   const at = { baseUrl: new URL(url), token: undefined };
   const { cdpUrl, bidiUrl } = webdriver().grant({ value: { sessionId: 'one', capabilities } }, LEASE, at);
