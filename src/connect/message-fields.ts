@@ -73,6 +73,7 @@ const frameNavigated = v.looseObject({
     name: may(text),
     // Of a page that could not be loaded.
     unreachableUrl: may(text),
+    loaderId: may(text),
   }),
 });
 
@@ -337,7 +338,7 @@ export const RESULTS = {
   'Target.createBrowserContext': v.object({ browserContextId: text }),
   'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
   'Page.getFrameTree': v.object({ frameTree }),
-  'Page.navigate': v.object({ errorText: may(text) }),
+  'Page.navigate': v.object({ errorText: may(text), loaderId: may(text) }),
   'Runtime.evaluate': evaluated,
   'Runtime.callFunctionOn': evaluated,
   'Browser.getHistograms': v.object({

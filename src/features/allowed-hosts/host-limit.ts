@@ -281,10 +281,13 @@ export class HostLimit implements ConnectExtension {
       'Target.createBrowserContext': ({ browserContextId }, session) => {
         if (!this.#isOwn(session)) this.#contexts.add(browserContextId);
       },
-      'Page.navigate': ({ errorText }, session, params) =>
-        errorText === REFUSED && !this.#isOwn(session)
-          ? { errorText: this.#explained(String(params?.['url'])) }
-          : undefined,
+      'Page.navigate': ({ errorText, loaderId }, session, params) => {
+        if (errorText !== REFUSED || this.#isOwn(session)) return undefined;
+        const url = String(params?.['url']);
+        const isRedirect = URL.canParse(url) && this.#allowed.test(new URL(url).href);
+        if (!isRedirect && loaderId !== undefined) this.#guard.reportNavigation(url, loaderId);
+        return { errorText: this.#explained(url) };
+      },
       'Target.createTarget': async ({ targetId }, session) => {
         if (this.#isOwn(session)) return;
         await this.#whenReady(targetId);

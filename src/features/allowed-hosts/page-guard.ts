@@ -8,6 +8,8 @@ import { raceTimeout } from '../../shared/abort.js';
 const PREPARATION_TIMEOUT = 10_000;
 /** Time in ms for the last reports of pages. */
 const FLUSH_TIMEOUT = 500;
+/** Most refused navigations whose second report can follow. */
+const MOST_NAVIGATIONS = 100;
 /** The constructors of WebRTC, which sends UDP packets past every proxy. */
 const WEBRTC = ['RTCPeerConnection', 'webkitRTCPeerConnection'];
 /** Takes them from a page. */
@@ -52,6 +54,8 @@ export class PageGuard {
   /** The open requests of workers, by their session. */
   readonly #workers = new Map<string, Map<string, string>>();
   readonly #guarded = new Set<string>();
+  /** The ids of refused navigations that were reported. */
+  readonly #navigations = new Set<string>();
   /** A frame began before its guard. */
   hasLateFrame = false;
 
@@ -107,10 +111,21 @@ export class PageGuard {
       requests?.delete(requestId);
       if (url !== undefined && errorText === REFUSED) this.#onRefused(url);
     },
-    'Page.frameNavigated': ({ frame: { unreachableUrl } }) => {
-      if (unreachableUrl !== undefined) this.#onRefused(unreachableUrl);
+    'Page.frameNavigated': ({ frame: { unreachableUrl, loaderId } }) => {
+      if (unreachableUrl !== undefined) this.reportNavigation(unreachableUrl, loaderId);
     },
   };
+
+  /** Reports a navigation once, though its event and the answer to a client come in any order, and the event can be too late. */
+  reportNavigation(url: string, loaderId: string | undefined): void {
+    if (loaderId !== undefined) {
+      if (this.#navigations.delete(loaderId)) return;
+      this.#navigations.add(loaderId);
+      const [oldest] = this.#navigations;
+      if (this.#navigations.size > MOST_NAVIGATIONS) this.#navigations.delete(oldest!);
+    }
+    this.#onRefused(url);
+  }
 
   /** Begins with all pages that are open, and those to come. */
   async begin(): Promise<void> {
