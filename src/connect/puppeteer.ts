@@ -103,7 +103,9 @@ async function connect(
     isConnected,
     cleanup: async () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
-      await Promise.all(opened.map((one) => one.close()));
+      const closing = opened.map((one) => one.close());
+      // A context that the callback is closing can't be closed again. Over CDP, the cleaning waits for it, and fails if one stays.
+      await (protocol === 'cdp' ? Promise.allSettled(closing) : Promise.all(closing));
     },
     disconnect: async () => {
       socket.close('closed-by-us');

@@ -24,8 +24,8 @@ it.each([
       await pages.show(page);
       context.close().catch(() => {});
     };
-    await withPooledBrowser(used.pool, use as never, { context: 'new' });
+    const { released } = await withPooledBrowser(used.pool, use as never, { context: 'new' });
     const at = Date.now();
-    expect((await pages.watch(at)).ranFor).toBe(0);
+    expect({ released, ranFor: (await pages.watch(at)).ranFor }).toEqual({ released: 'reused', ranFor: 0 });
   },
 );
