@@ -103,9 +103,7 @@ async function connect(
     isConnected,
     cleanup: async () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
-      const closing = opened.map((one) => one.close());
-      // A context that the callback is closing can't be closed again. Over CDP, the cleaning waits for it, and fails if one stays.
-      await (protocol === 'cdp' ? Promise.allSettled(closing) : Promise.all(closing));
+      await Promise.all(opened.map(async (one) => one.close().catch(unlessClosing)));
     },
     disconnect: async () => {
       socket.close('closed-by-us');
@@ -196,4 +194,9 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
   await cdp.send('Page.enable');
   return cleaner;
+}
+
+/** The callback may be closing a context, which can't be closed again: the cleaning waits for its pages. */
+function unlessClosing(error: unknown): void {
+  if (!(isError(error) && error.message.includes('already pending'))) throw error;
 }
