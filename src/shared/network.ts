@@ -58,8 +58,8 @@ function proxyOfEnvironment(target: URL): string | undefined {
 }
 
 /**
- * Reads NO_PROXY as curl does, and also ports and `*` beside other entries: names, which exclude their subdomains, too, IP addresses and their ranges, with commas or
- * spaces between them; `*` excludes all hosts.
+ * Reads NO_PROXY as curl does, and also ports and `*` beside other entries: names, which exclude their subdomains, too, IP addresses and
+ * their ranges, with commas or spaces between them; `*` excludes all hosts.
  */
 function isExcluded(url: URL, list: string): boolean {
   const host = withoutDots(url.hostname.replaceAll(/^\[|\]$/g, ''));
