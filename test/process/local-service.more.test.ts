@@ -101,6 +101,17 @@ it.each([
   },
 );
 
+it('is started three times at most if this process can not reach it, and the error says why', async () => {
+  const [line] = await run(['unreachable', String(process.pid)]);
+  expect(line).toMatch(
+    /^LocalPoolError \w+: The local browsers were started 3 times, .*ECONNREFUSED.* allow connections to 127/,
+  );
+  const services = running('local-process');
+  expect(services).toHaveLength(3);
+  // Their owner is this process, which does not end.
+  for (const { pid } of services) process.kill(pid);
+});
+
 it('explains what to do if there is no Chromium', async () => {
   const [line] = await run(['runs'], { CHROME_PATH: '/nowhere/chromium' });
   expect(line).toMatch(/^BrowserNotFoundError ERR_BROWSER_NOT_FOUND: .*\/nowhere\/chromium/);

@@ -1,4 +1,5 @@
 // Leases from `baseUrl: 'local'` in the way that its first argument names. Used by ../local-service.more.test.ts.
+import { Socket } from 'node:net';
 import { BrowserPool } from '../../../dist/index.js';
 import { leaseBrowser, withPooledBrowser } from '../../../dist/puppeteer.js';
 
@@ -33,6 +34,15 @@ const ways = {
     const { session } = await withPooledBrowser(pool, ({ page }) => page.title());
     await pool.close();
     return [session.session_id];
+  },
+  /** As with a library that refuses the connections of this process. */
+  async unreachable() {
+    Socket.prototype.connect = function connect() {
+      const refused = { code: 'ECONNREFUSED', syscall: 'connect' };
+      process.nextTick(() => this.destroy(Object.assign(new Error('connect ECONNREFUSED'), refused)));
+      return this;
+    };
+    return ways.shared();
   },
   async records() {
     const options = { replays: 'record', replaysTimeout: 50_000 };
