@@ -325,3 +325,16 @@ it('makes pauses that grow by their factor up to a maximum, with a random factor
     expect(backoff({ ...retry, randomize: true }, 2)).toBeCloseTo(300 * (1 + random));
   }
 });
+
+it('waits by the real clock if fake timers were set before the library was imported', async () => {
+  vi.useFakeTimers();
+  try {
+    vi.resetModules();
+    const { clock, delay } = await import('../../src/shared/clock.js');
+    const start = clock.now();
+    await delay(5);
+    expect(clock.now()).toBeGreaterThan(start);
+  } finally {
+    vi.useRealTimers();
+  }
+});
