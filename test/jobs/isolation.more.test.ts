@@ -305,7 +305,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
     ['a pop-up', [openPopUp, async (task) => pages(task)], both(1)],
     ['an open dialog', [evaluate('setTimeout(() => alert(1)), 0'), title], both('page')],
     ['a closed page', [({ page }) => page.close(), title], { ...both('page'), none: 'page' }],
-    ['an HTTP login', [logIn, openMembers], { context: 'page', storage: 'member', none: 'member' }],
+    ['an HTTP login', [logIn, openMembers], { context: 'page', storage: 'page', none: 'member' }],
     ['a download, which is cancelled', [download('file'), eventsAfterCancel], both([])],
     ['a download, which continues', [download('file'), countLater], { none: 1 }],
     ['a download that is not answered yet', [download('late'), eventsAfterLateAnswer], both([])],

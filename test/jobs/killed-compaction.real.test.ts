@@ -19,7 +19,7 @@ const STOP_IN_RENAME = `const { syncBuiltinESMExports } = process.getBuiltinModu
 it('loses no outcome when the process is killed while it removes the old lines', async () => {
   const inputs = 2000;
   const line = (index: number, status: string) =>
-    `${JSON.stringify({ status, index, input: 'x'.repeat(100) + index, attempts: 1, value: 1, reason: {} })}\n`;
+    `${JSON.stringify({ status, index, input: 'x'.repeat(100) + index, attempts: 1, value: 1, reason: { message: 'failed' } })}\n`;
   const text = (status: string) =>
     range(inputs)
       .map((index) => line(index, status))
