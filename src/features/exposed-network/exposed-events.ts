@@ -23,6 +23,23 @@ const MOST_WAITING = 1024 * 1024;
 /** Maximum length of one event, in characters. */
 const LONGEST_EVENT = 8 * 1024 * 1024;
 
+/** The request of an EventSource. */
+export interface EventsRequest {
+  /** Its document, or worker. */
+  readonly frameId: string;
+  readonly url: ExposedUrl;
+  /** Undefined if the server is of the origin of the document. */
+  readonly origin: string | undefined;
+  readonly hasCookies: boolean;
+}
+
+/** Whether a request may receive what a server sends to an earlier one. */
+function mayContinue(before: EventsRequest, asked: EventsRequest): boolean {
+  const isOfSame = (['frameId', 'url', 'origin'] as const).every((name) => before[name] === asked[name]);
+  // A document can set cookies for its own origin meanwhile, and always sends them there.
+  return isOfSame && (asked.origin === undefined || asked.hasCookies || !before.hasCookies);
+}
+
 /**
  * The streams of events of EventSources. No command of CDP delivers a response in parts, so each part is a response of its own, after
  * which the EventSource connects again, while the connection to its server stays open.
@@ -37,17 +54,24 @@ export class EventStreams {
 
   /**
    * Returns the stream of an EventSource that connects again, which may have ended. An interception does not see the id of the last event,
-   * which would tell two of one frame and URL apart.
+   * which would tell two of one document and URL apart. Another document can request the URL, too, with its own origin, or without cookies:
+   * what a server sent to the one that has them is not for the other one.
    */
-  take(frameId: string, url: ExposedUrl): EventStream | undefined {
-    const waiting = [...this.#all].find(({ place, isAbsent }) => isAbsent && place === `${frameId} ${url}`);
-    if (waiting?.hasEnded) this.#all.delete(waiting);
-    return waiting;
+  take(asked: EventsRequest): EventStream | undefined {
+    const waiting = [...this.#all].filter(({ isAbsent, request }) => isAbsent && mayContinue(request, asked));
+    const taken = waiting.find(({ request }) => request.hasCookies === asked.hasCookies) ?? waiting[0];
+    if (taken?.hasEnded) this.#all.delete(taken);
+    return taken;
+  }
+
+  /** The document, or the worker, of a frame was left: the next one connects by itself. */
+  leave(frameId: string): void {
+    for (const stream of this.#all) if (stream.request.frameId === frameId) stream.close();
   }
 
   /** @param before The one that has ended, if the EventSource connects again. */
-  begin(frameId: string, url: ExposedUrl, response: Unread, before?: EventStream): EventStream {
-    const stream = new EventStream(`${frameId} ${url}`, response, () => this.#all.delete(stream));
+  begin(request: EventsRequest, response: Unread, before?: EventStream): EventStream {
+    const stream = new EventStream(request, response, () => this.#all.delete(stream));
     if (before) stream.continue(before);
     this.#all.add(stream);
     response.rest.once(
@@ -60,8 +84,7 @@ export class EventStreams {
 
 /** One stream of events. */
 export class EventStream {
-  /** The frame and the URL of its EventSource. */
-  readonly place: string;
+  readonly request: EventsRequest;
   /** Its EventSource is between two parts. */
   isAbsent = false;
   hasEnded = false;
@@ -76,8 +99,8 @@ export class EventStream {
   #wake = () => {};
   #absence: NodeJS.Timeout | undefined;
 
-  constructor(place: string, response: Unread, onGone: () => void) {
-    this.place = place;
+  constructor(request: EventsRequest, response: Unread, onGone: () => void) {
+    this.request = request;
     this.#response = response;
     this.#onGone = onGone;
     const { rest } = response;

@@ -55,6 +55,10 @@ const LARGEST_HEADERS = 256 * 1024;
 /** Number of connections to one host: in Chromium, that of all hosts. Its 6 for each host are for each context. */
 const MOST_CONNECTIONS = 256;
 
+const NO_RESPONSE = 'The server ended the request without a response.';
+/** Number of encodings of one body: each needs memory, and a server can name any number of them. */
+const MOST_ENCODINGS = 5;
+
 /** Headers of one connection, which must not be forwarded. */
 const HOP_BY_HOP =
   /^(connection|content-length|expect|host|keep-alive|proxy-(authenticate|authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
@@ -142,6 +146,8 @@ export class ExposedSender {
         const isStale = sent.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(error.code ?? '');
         reject(isStale ? new StaleConnectionError() : error);
       });
+      // Of a response that changes the protocol, Node reports nothing else.
+      sent.once('close', () => reject(new Error(NO_RESPONSE)));
       sent.end(request.body);
     });
   }
@@ -168,6 +174,8 @@ async function requestOver(
       const isStale = /^ERR_HTTP2_(GOAWAY_SESSION|INVALID_SESSION)$/.test(error.code ?? '');
       reject(isStale ? new StaleConnectionError() : error);
     });
+    // A server can cancel a stream without an error.
+    stream.once('close', () => reject(new Error(NO_RESPONSE)));
     if (body !== undefined) stream.end(body);
   });
 }
@@ -247,6 +255,10 @@ function decode(stream: Readable, encoding: string): Readable {
   const names = encoding.toLowerCase().match(/[^\s,]+/g) ?? [];
   const decoders = names.filter((name) => name !== 'identity').map((name) => DECODERS[name]);
   if (decoders.includes(undefined)) return stream;
+  if (decoders.length > MOST_ENCODINGS) {
+    stream.destroy();
+    throw new Error(`The body has more than ${MOST_ENCODINGS} encodings.`);
+  }
   // An error reaches the last stream.
   return decoders.toReversed().reduce((body, create) => pipeline(body, create!(), () => {}), stream);
 }

@@ -23,13 +23,14 @@ export class Interception {
   constructor(socket: CdpSocket, lasting: Lasting) {
     this.#socket = socket;
     this.#abort = new LinkedAbort(lasting.end);
-    const targets = new Targets(
+    const targets: Targets = new Targets(
       () => cdp,
       lasting.starts,
       (target) => this.#prepare(target),
       (sessionId, contextId) => {
         this.#webSockets.leave(sessionId, contextId);
         this.#context.streams.leave(sessionId, contextId);
+        for (const frameId of targets.framesOf(sessionId, contextId)) lasting.events.leave(frameId);
       },
     );
     const cdp: CdpClient = new CdpClient(socket.takeOver(), {

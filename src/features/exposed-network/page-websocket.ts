@@ -79,6 +79,12 @@ export function replaceWebSocket(open: OpenChannel, name: string, pattern: strin
     return isOf(sizeOfBuffer, data) ? new Uint8Array(data as ArrayBuffer).slice() : undefined;
   };
 
+  /** A browser refuses it in a document of HTTPS: nothing protects the connection, unless it stays on one machine. */
+  const isMixed = ({ protocol, hostname }: URL) =>
+    protocol === 'ws:' &&
+    globalThis.origin.startsWith('https:') &&
+    !/^(127\.[\d.]+|\[::1\]|(.+\.)?localhost)$/.test(hostname);
+
   class ExposedSocket extends EventTarget {
     readonly #id = `${Math.random()}`;
     readonly #url: string;
@@ -221,7 +227,7 @@ export function replaceWebSocket(open: OpenChannel, name: string, pattern: strin
       const areValid = protocols.every((one) => /^[\w!#$%&'*+.^`|~-]+$/.test(one));
       const isValid = parameters.length > 0 && areValid && new Set(protocols).size === protocols.length;
       // The browser's own class has the errors.
-      if (!url || url.href.includes('#') || !isValid || !isExposed.test(url.href))
+      if (!url || url.href.includes('#') || !isValid || isMixed(url) || !isExposed.test(url.href))
         return Reflect.construct(target, parameters, newTarget) as WebSocket;
       return Reflect.construct(
         ExposedSocket,

@@ -5,7 +5,7 @@ import type { EventParams } from '../../connect/message.js';
 import { ShownError, type ExposedResponse, type Unread } from './body-reader.js';
 import { timeOf } from './browser-clients.js';
 import type { Context } from './context.js';
-import { LEFT, type EventStream } from './exposed-events.js';
+import { LEFT, type EventsRequest, type EventStream } from './exposed-events.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { Received } from './exposed-request.js';
 import { isOwnHeader, type ExposedStreams } from './exposed-streams.js';
@@ -116,7 +116,7 @@ export class PausedRequest {
     const { clients, targets, events, uploads, sender } = this.#context;
     const { frameId, request } = this.#paused;
     const isOfEventSource = this.#isOfEventSource;
-    const before = isOfEventSource ? events.take(frameId, this.#url) : undefined;
+    const before = isOfEventSource ? events.take(this.#ofEvents) : undefined;
     if (before?.hasEnded === false) return this.#fulfil(await before.next(signal));
     // The browser adds these below the interception.
     const added: Record<string, string> = isOfEventSource
@@ -192,10 +192,10 @@ export class PausedRequest {
     { way, before }: { way: Way | undefined; before: EventStream | undefined },
     signal: AbortSignal,
   ): Promise<ExposedResponse> {
-    const { frameId, networkId, request } = this.#paused;
+    const { networkId, request } = this.#paused;
     const { events, streams } = this.#context;
     if (way === 'range') return beginningOf(unread, signal);
-    if (way === 'events') return events.begin(frameId, this.#url, unread, before).next(signal);
+    if (way === 'events') return events.begin(this.#ofEvents, unread, before).next(signal);
     if (way === 'file') return this.#standIn(unread);
     const page = this.#target ? pageOf(this.#target).targetId : '';
     return streams.begin(unread, { page, networkId, isCors: request.headers['Origin'] !== undefined });
@@ -244,6 +244,12 @@ export class PausedRequest {
     // A query or a user name with a password can contain a secret.
     const name = excerpt(`${request.method} ${origin}${pathname}`, LONGEST_NAME);
     void this.#context.targets.warn(frameId, `${name}: ${text}`);
+  }
+
+  get #ofEvents(): EventsRequest {
+    const { frameId, request } = this.#paused;
+    const { Origin: origin, Cookie: cookies } = request.headers;
+    return { frameId, url: this.#url, origin, hasCookies: cookies !== undefined };
   }
 
   get #isOfEventSource(): boolean {

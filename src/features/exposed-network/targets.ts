@@ -27,7 +27,7 @@ export interface AttachedTarget extends Target {
 
 /** Prepares a target before its scripts run. Rejects if it is closed. */
 type Prepare = (target: AttachedTarget) => Promise<unknown>;
-/** The documents of a session, or that of one JavaScript context, were left. */
+/** The documents of a session, or that of one JavaScript context, are left: it is not known afterwards where they were. */
 type Leave = (sessionId: string, contextId?: number) => void;
 
 /** All pages, frames of other sites, and workers of a browser, from their beginning. */
@@ -61,8 +61,8 @@ export class Targets {
       if (!target.type.endsWith('worker')) this.#opening.push(begun);
     },
     'Target.detachedFromTarget': ({ sessionId = '' }) => {
-      this.#attached.delete(sessionId);
       this.#leave(sessionId);
+      this.#attached.delete(sessionId);
     },
     'Inspector.targetReloadedAfterCrash': (_params, session = '') => {
       const target = this.#attached.get(session);
@@ -76,12 +76,12 @@ export class Targets {
         this.#attached.get(session)?.places.set(id, { origin: asOrigin(origin), frameId });
     },
     'Runtime.executionContextDestroyed': ({ executionContextId }, session = '') => {
-      this.#attached.get(session)?.places.delete(executionContextId);
       this.#leave(session, executionContextId);
+      this.#attached.get(session)?.places.delete(executionContextId);
     },
     'Runtime.executionContextsCleared': (_params, session = '') => {
-      this.#attached.get(session)?.places.clear();
       this.#leave(session);
+      this.#attached.get(session)?.places.clear();
     },
   };
 
@@ -112,6 +112,13 @@ export class Targets {
       });
     const late = () => new Error('No page has answered.');
     return raceTimeout(LONGEST_SEARCH, () => Promise.any(asked), late).catch(() => undefined);
+  }
+
+  /** The frames, or the worker, of a session or of one JavaScript context, as their requests name them. */
+  framesOf(sessionId: string, contextId?: number): string[] {
+    const target = this.#attached.get(sessionId);
+    const places = [...(target?.places ?? [])].filter(([id]) => contextId === undefined || id === contextId);
+    return places.map(([, { frameId }]) => frameId ?? target!.targetId);
   }
 
   /** The frames from the top of a target down to one of them. Empty if it is not there. */

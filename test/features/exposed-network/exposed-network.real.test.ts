@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { constants, createSecureServer as createHttp2Server } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
 import { mkdtempSync, writeFileSync } from 'node:fs';
@@ -63,6 +64,13 @@ const APP: Record<string, (request: IncomingMessage, response: ServerResponse) =
   '/live': (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: first\n\n');
     live.push(response);
+  },
+  '/whose': ({ headers }, response) => {
+    const whose = headers.cookie ?? 'nobody';
+    const all = { 'content-type': 'text/event-stream', 'access-control-allow-origin': '*' };
+    response.writeHead(200, all).write(`data: first of ${whose}\n\n`);
+    const timer = setInterval(() => response.write(`data: next of ${whose}\n\n`), 20);
+    response.once('close', () => clearInterval(timer));
   },
   '/worker.js': (_request, response) =>
     response
@@ -297,6 +305,44 @@ describe('with Playwright', () => {
     expect(value).toEqual(['compressed', 'compressed', true, 'mine', true]);
   });
 
+  it('gives the events of one EventSource to no other document, and to none without its cookies', async () => {
+    const { value } = await visit(async ({ page }) => {
+      const first = (options = '{}') =>
+        page.evaluate<string>(`new Promise((resolve) => {
+          const source = new EventSource('${app}/whose', ${options});
+          source.onmessage = ({ data }) => resolve(data);
+          source.onerror = () => resolve('refused');
+        })`);
+      await page.evaluate(`document.cookie = 'me=1; SameSite=None; Secure'`);
+      const own = await first();
+      await page.reload();
+      const reloaded = await first();
+      await page.goto(`http://shop.localhost:${port}/`);
+      return [own, reloaded, await first('{ withCredentials: true }'), await first()];
+    });
+    expect(value).toEqual(['first of me=1', 'first of me=1', 'refused', 'first of nobody']);
+  });
+
+  it('refuses a WebSocket without TLS in a page of HTTPS, except to this machine', async () => {
+    const { value } = await playwright.withPooledBrowser(
+      used.pool,
+      async ({ page }) => {
+        await page.route('https://secure.test/', (route) =>
+          route.fulfill({ contentType: 'text/html', body: '' }),
+        );
+        await page.goto('https://secure.test/');
+        return page.evaluate<
+          string[]
+        >(`Promise.all(['localhost:${port}', 'shop.internal'].map((host) => new Promise((resolve) => {
+          const socket = new WebSocket('ws://' + host);
+          socket.onopen = socket.onerror = ({ type }) => resolve(type);
+        }).catch(({ name }) => name)))`);
+      },
+      { exposeNetwork: 'localhost,shop.internal' },
+    );
+    expect(value).toEqual(['open', 'SecurityError']);
+  });
+
   it('sends the forms and files of a page, and reports a body that it can not read', async () => {
     const { value } = await visit(async ({ page, messages }) => {
       await page.setInputFiles('input', { name: 'a.txt', mimeType: 'text/plain', buffer: LARGE });
@@ -424,6 +470,19 @@ describe('with Playwright', () => {
       return [refused, await other.innerText('body')];
     });
     expect(value).toEqual(['refused', 'secure']);
+  });
+
+  it.skipIf(!hasOpenSsl)('fails a request that a server of HTTP/2 cancels without an error', async () => {
+    const canceling = createHttp2Server(selfSigned());
+    canceling.on('stream', (stream) => stream.close(constants.NGHTTP2_CANCEL));
+    await once(canceling.listen(0, 'localhost'), 'listening');
+    onTestFinished(() => void canceling.close());
+    const url = `https://localhost:${(canceling.address() as AddressInfo).port}/`;
+    const { value } = await visit(async ({ browser }) => {
+      const context = await browser.newContext({ ignoreHTTPSErrors: true });
+      return (await context.newPage()).goto(url).catch(String);
+    });
+    expect(value).toContain('net::ERR_FAILED');
   });
 });
 

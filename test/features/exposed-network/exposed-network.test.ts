@@ -85,6 +85,8 @@ const RULES: [rules: string, exposed: string[], others: string[]][] = [
   ['Bücher.example', ['http://xn--bcher-kva.example/'], ['http://b.example/']],
 ];
 
+const EVENTS = new ExposedHosts('shop.test').read('http://shop.test/events', 'request')!;
+
 describe.each(RULES)('%s', (rules, exposed, others) => {
   const { pattern, cdpPatterns } = new ExposedHosts(rules);
   /** As Chromium matches them. */
@@ -317,19 +319,19 @@ describe('a request of an exposed URL', () => {
     const events = new PassThrough();
     const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
     const streams = new EventStreams(signal);
-    const url = new ExposedHosts('shop.test').read('http://shop.test/events', 'request')!;
+    const asked = { frameId: 'frame', url: EVENTS, origin: undefined, hasCookies: false };
     const textOf = async (stream: EventStream) => String((await stream.next(signal)).body);
     events.write('retry: 9999999999\ndata: first\n\n');
-    const stream = streams.begin('frame', url, { ...unread, rest: events });
+    const stream = streams.begin(asked, { ...unread, rest: events });
     expect(await textOf(stream)).toContain('data: first');
     await setTimeout(50);
-    expect(streams.take('frame', url)).toBe(stream);
+    expect(streams.take(asked)).toBe(stream);
     events.write('data: second\n\n');
     expect(await textOf(stream)).toContain('data: second');
     events.end();
     expect(await textOf(stream)).toBe('retry: 9999999999\n\n');
     await setTimeout(50);
-    expect(streams.take('frame', url)).toBe(stream);
+    expect(streams.take(asked)).toBe(stream);
     stream.close();
   });
 
@@ -343,6 +345,16 @@ describe('a request of an exposed URL', () => {
       'a header with a null byte, which would be two headers',
       'HTTP/1.1 200 OK\r\nA: 1\0B: 2\r\n\r\nbody',
       'null byte',
+    ],
+    [
+      'a change of the protocol, after which there is no response',
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n',
+      'without a response',
+    ],
+    [
+      'more encodings than memory should be used for',
+      `HTTP/1.1 200 OK\r\nContent-Encoding: ${'gzip, '.repeat(5)}gzip\r\n\r\nbody`,
+      'more than 5 encodings',
     ],
   ])('reads a response as a browser does: %s', async (_what, message, found) => {
     const server = createTcpServer((socket) => socket.once('data', () => socket.end(message)));
@@ -359,12 +371,12 @@ describe('a request of an exposed URL', () => {
   it('keeps the id and the time of a stream of events for those that follow, and only its first mark of byte order is none', async () => {
     const { signal } = new AbortController();
     const streams = new EventStreams(signal);
-    const url = new ExposedHosts('shop.test').read('http://shop.test/events', 'request')!;
+    const asked = { frameId: 'frame', url: EVENTS, origin: undefined, hasCookies: false };
     const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
     const begin = (text: string, before?: EventStream) => {
       const rest = new PassThrough();
       rest.write(text);
-      return { rest, stream: streams.begin('frame', url, { ...unread, rest }, before) };
+      return { rest, stream: streams.begin(asked, { ...unread, rest }, before) };
     };
     const next = async (stream: EventStream) => String((await stream.next(signal)).body);
     const { rest, stream } = begin('\uFEFFid: 7\nretry: 200\ndata: one\n\n');
@@ -383,9 +395,9 @@ describe('a request of an exposed URL', () => {
   it('lets the server of a stream of events wait while its page takes none', async () => {
     const events = new PassThrough();
     const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
-    const url = new ExposedHosts('shop.test').read('http://shop.test/events', 'request')!;
+    const asked = { frameId: 'frame', url: EVENTS, origin: undefined, hasCookies: false };
     const { signal } = new AbortController();
-    const stream = new EventStreams(signal).begin('frame', url, { ...unread, rest: events });
+    const stream = new EventStreams(signal).begin(asked, { ...unread, rest: events });
     for (let count = 0; count < 30; count++) events.write(`data: ${'x'.repeat(100_000)}\n\n`);
     await expect.poll(() => events.isPaused()).toBe(true);
     expect(events.readableLength + events.writableLength).toBeGreaterThan(1_000_000);
