@@ -327,7 +327,7 @@ const cookie = v.looseObject({
 
 /** The results of commands that this library reads. */
 export const RESULTS = {
-  'Browser.getVersion': v.looseObject({ userAgent: may(text) }),
+  'Browser.getVersion': v.looseObject({ product: may(text), userAgent: may(text) }),
   'Network.fetchSchemefulSite': v.object({ schemefulSite: text }),
   'Target.getTargets': v.object({ targetInfos: v.array(targetInfo) }),
   'Target.createTarget': v.object({ targetId: text }),

@@ -3,6 +3,7 @@ import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import https from 'node:https';
 import { Duplex, pipeline, type Readable } from 'node:stream';
 import zlib from 'node:zlib';
+import type { ResultOf } from '../../connect/message.js';
 import { raceAbort } from '../../shared/abort.js';
 import { Http2Sessions, isTrustworthy, routeTo } from './connections.js';
 import type { ExposedUrl } from './exposed-hosts.js';
@@ -64,15 +65,16 @@ const HOP_BY_HOP =
   /^(connection|content-length|expect|host|keep-alive|proxy-(authenticate|authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
 /** The methods with which a browser names the length of a body that is not there. */
 const NAMING_NO_BODY = /^(POST|PUT)$/;
-/** A header that Chromium adds only after the interception. */
+/** What Chromium sends unless it is told otherwise. */
 const LANGUAGE = 'en-US,en;q=0.9';
 
 /** Sends requests from this machine, over connections that are kept open. */
 export class ExposedSender {
   /** Accept certificates that no known authority has signed. */
   acceptsInsecureCerts: boolean;
-  /** That of the browser. */
+  /** What the browser adds only below the interception, and to the handshake of a WebSocket: its user agent and its languages. */
   userAgent: string | undefined;
+  language: string | undefined = LANGUAGE;
   readonly #agents = {
     'http:': new http.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
     'https:': new https.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
@@ -101,6 +103,19 @@ export class ExposedSender {
     this.#http2.close();
   }
 
+  /** Sends from now on what this browser would. */
+  resemble({ product, userAgent }: ResultOf<'Browser.getVersion'>): void {
+    this.userAgent = userAgent;
+    // The headless shell names no language.
+    this.language = product?.startsWith('HeadlessChrome/') ? undefined : LANGUAGE;
+  }
+
+  /** The headers that Chromium adds to the handshake of a WebSocket after the page. No body follows that could be encoded. */
+  handshakeHeaders(url: URL): Record<string, string> {
+    const language = this.language === undefined ? undefined : { 'accept-language': this.language };
+    return { 'accept-encoding': encodingsFor(url, ['br', 'zstd']), ...language };
+  }
+
   async #request(request: ExposedRequest, signal: AbortSignal, mayReuse: boolean): Promise<Answer> {
     const url = new URL(request.url);
     const route = { ...routeTo(url), rejectUnauthorized: !this.acceptsInsecureCerts };
@@ -111,7 +126,7 @@ export class ExposedSender {
       ...(!has('accept-encoding') && {
         'Accept-Encoding': has('range') ? 'identity' : encodingsFor(url),
       }),
-      ...(!has('accept-language') && { 'Accept-Language': LANGUAGE }),
+      ...(this.language !== undefined && !has('accept-language') && { 'Accept-Language': this.language }),
       ...Object.fromEntries(kept.map(([name, value]) => [name, asBytes(value)])),
       ...(length !== undefined && { 'Content-Length': String(length) }),
     };
@@ -214,11 +229,6 @@ export function asBytes(value: string): string {
 /** A browser accepts the newer encodings only where no old proxy can be between it and the server. */
 function encodingsFor(url: URL, newer = ['br', 'zstd'].filter((name) => name in DECODERS)): string {
   return ['gzip', 'deflate', ...(isTrustworthy(url) ? newer : [])].join(', ');
-}
-
-/** The headers that Chromium adds to the handshake of a WebSocket after the page. No body follows that could be encoded. */
-export function handshakeHeaders(url: URL): Record<string, string> {
-  return { 'accept-encoding': encodingsFor(url, ['br', 'zstd']), 'accept-language': LANGUAGE };
 }
 
 /** Accept a body that was cut. */

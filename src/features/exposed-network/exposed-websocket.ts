@@ -6,7 +6,7 @@ import { loadWs } from '../../shared/lazy.js';
 import { routeTo } from './connections.js';
 import type { Context } from './context.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
-import { asBytes, handshakeHeaders } from './exposed-request.js';
+import { asBytes } from './exposed-request.js';
 import { PageFunction, prefixOf, scriptOf, type Caller } from './page-function.js';
 import { replaceWebSocket, type ToPage } from './page-websocket.js';
 import { cookiesFor } from './same-site.js';
@@ -181,7 +181,7 @@ export class ExposedWebSockets {
       ...(typeof userAgent === 'string' && { 'user-agent': userAgent }),
       'cache-control': 'no-cache',
       pragma: 'no-cache',
-      ...handshakeHeaders(new URL(url.replace(/^ws/, 'http'))),
+      ...this.#context.sender.handshakeHeaders(new URL(url.replace(/^ws/, 'http'))),
       ...(cookie !== '' && { cookie: asBytes(cookie) }),
       ...this.#context.clients.headersOf(pageOf(target).targetId),
     };

@@ -51,7 +51,7 @@ export class Interception {
   async open(): Promise<void> {
     const { cdp, hosts, targets, sender } = this.#context;
     const patterns = hosts.cdpPatterns.map((urlPattern) => ({ urlPattern }));
-    const version = cdp.send('Browser.getVersion').then(({ userAgent }) => (sender.userAgent = userAgent));
+    const version = cdp.send('Browser.getVersion').then((found) => sender.resemble(found));
     await Promise.all([version, cdp.send('Fetch.enable', { patterns }), targets.open()]);
     this.#isOpen = true;
   }

@@ -780,7 +780,9 @@ it('hears a service worker once, which has a session below each of its pages, to
 });
 
 describe('the WebSockets of a page that calls the function of the lease itself', () => {
-  async function serve(browserContextId = 'own') {
+  async function serve(browserContextId = 'own', product = 'Chrome/156.0') {
+    const sender = new ExposedSender();
+    sender.resemble({ product });
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
     await once(server, 'listening');
     const left = new AbortController();
@@ -811,7 +813,7 @@ describe('the WebSockets of a page that calls the function of the lease itself',
       cdp: { send },
       targets: { of: () => target, frames: async () => [] },
       signal: left.signal,
-      sender: { acceptsInsecureCerts: false },
+      sender,
       onRequest: () => {},
     } as unknown as Context);
     const call = (id: string, message: object) => {
@@ -851,15 +853,16 @@ describe('the WebSockets of a page that calls the function of the lease itself',
     },
   );
 
-  it('name the encodings and the languages that the browser itself names', async () => {
-    const { server, call, url } = await serve();
+  it.each([
+    ['Chrome/156.0', 'en-US,en;q=0.9'],
+    ['HeadlessChrome/156.0', undefined],
+  ])('name the encodings and the languages that the browser itself names: %s', async (product, language) => {
+    const { server, call, url } = await serve('own', product);
     const requested = once(server, 'connection');
     call('one', { url });
     const [, request] = await requested;
-    expect(request.headers).toMatchObject({
-      'accept-encoding': 'gzip, deflate, br, zstd',
-      'accept-language': 'en-US,en;q=0.9',
-    });
+    expect(request.headers['accept-encoding']).toBe('gzip, deflate, br, zstd');
+    expect(request.headers['accept-language']).toBe(language);
   });
 
   it('end if their server does not take what the page sends', async () => {

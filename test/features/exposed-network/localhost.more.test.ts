@@ -83,7 +83,6 @@ const received = ({ app }: Trial) =>
       request,
       headers
         .filter((one) => !/^(sec-fetch-|cache-control: max-age|sec-websocket-key|(if|x-random)-)/.test(one))
-        .filter((one) => one !== 'accept-language: en-US,en;q=0.9')
         .map((one) =>
           one
             .replace(/boundary=.*/, 'boundary')
