@@ -69,6 +69,8 @@ export function webdriver({ url, capabilities }: WebDriverOptions = {}): Browser
   };
 }
 
+const DEBUGGING_PORT = /^(localhost|127\.0\.0\.1|\[::1\]):\d{1,5}$/;
+
 /** The Grid serves both protocols itself; the addresses of its nodes are often unreachable. chromedriver has a debugging port. */
 function socketsOf(
   { sessionId, capabilities }: WebDriverSession,
@@ -80,10 +82,10 @@ function socketsOf(
       cdpUrl: socketUrl(at, path`/session/${sessionId}/se/cdp`),
       ...(bidi !== undefined && { bidiUrl: socketUrl(at, path`/session/${sessionId}/se/bidi`) }),
     };
-  const port = optionalTextAt(capabilities, 'goog:chromeOptions', 'debuggerAddress');
+  const local = optionalTextAt(capabilities, 'goog:chromeOptions', 'debuggerAddress');
   return {
-    // It listens only on the machine of chromedriver.
-    ...(port !== undefined && isLoopback(at.baseUrl.hostname) && { cdpUrl: `http://${port}` }),
+    // It listens only on the machine of chromedriver. A server chooses its port, but neither the host nor the path.
+    ...(DEBUGGING_PORT.test(local ?? '') && isLoopback(at.baseUrl.hostname) && { cdpUrl: `http://${local}` }),
     ...(bidi !== undefined && URL.canParse(bidi) && { bidiUrl: socketUrl(at, new URL(bidi).pathname) }),
   };
 }

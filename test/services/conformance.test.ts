@@ -318,6 +318,14 @@ it.each<[string, string, object, object]>([
     DRIVER,
     { cdpUrl: 'http://localhost:4499', bidiUrl: 'ws://127.0.0.1:9515/session/one' },
   ],
+  ...['localhost:4499/json/evil?', '127.0.0.2:4499', 'localhost@evil.test:80', 'evil.test:80#localhost'].map(
+    (debuggerAddress): [string, string, object, object] => [
+      `a server that names ${debuggerAddress} as a port`,
+      'http://127.0.0.1:9515',
+      { ...DRIVER, 'goog:chromeOptions': { debuggerAddress } },
+      { bidiUrl: 'ws://127.0.0.1:9515/session/one' },
+    ],
+  ),
   ['chromedriver elsewhere', 'https://far.test', DRIVER, { bidiUrl: 'wss://far.test/session/one' }],
   [
     'a server whose path begins as another host does',
