@@ -138,6 +138,8 @@ export interface Connection<Handles> {
   explain?(error: unknown): void;
   /** Returns the CDP id of a page, to find out which downloads it started. */
   pageId?(handles: Handles): Promise<string>;
+  /** @internal The files that the library writes only when it closes their contexts. */
+  readonly files?: ContextFiles | undefined;
   /**
    * Closes the contexts that this lease opened, so that the library writes what belongs to them. The pages and the data of the
    * browser's own context are none of its business. Rejects if the browser does not respond.
@@ -145,6 +147,14 @@ export interface Connection<Handles> {
   cleanup(): Promise<void>;
   /** Disconnects without closing the browser. */
   disconnect(): Promise<void>;
+}
+
+/** The files that a library writes only when it closes their contexts, such as a HAR. */
+export interface ContextFiles {
+  /** The paths of the files that are not written, or not completely. */
+  unwritten(): readonly string[];
+  /** Closes the contexts of these files. Rejects if one of them can't be written. */
+  write(): Promise<void>;
 }
 
 /** How `Connection.openUrl` opens a URL. */

@@ -1,3 +1,4 @@
+import { allSettled } from '../shared/abort.js';
 import type { DownloadListener } from './download.js';
 import type { MessageFilter, MessageRules } from './message-filter.js';
 import type { PageStarts } from './page-starts.js';
@@ -74,11 +75,11 @@ export class Extensions {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#all.map((one) => one.stop()));
+    await allSettled(this.#all.map((one) => one.stop()));
   }
 
   async end(): Promise<void> {
-    await Promise.all(this.#all.map(async (one) => one.end?.()));
+    await allSettled(this.#all.map(async (one) => one.end?.()));
   }
 
   cut(): void {

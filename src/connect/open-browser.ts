@@ -1,6 +1,6 @@
 import type { SpareConnection } from '../net/spare-connection.js';
 import type { Grant } from '../services/browser-service.js';
-import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { allSettled, LinkedAbort, raceAbort } from '../shared/abort.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
@@ -165,7 +165,7 @@ export class OpenBrowser {
       cut: () => this.cut(),
       endPages: () => this.endPages(),
       // No response to a request of the lease may arrive while the browser is cleaned.
-      cleanup: async () => void (await Promise.all([connection.cleanup(), extensions.stop()])),
+      cleanup: () => allSettled([connection.cleanup(), extensions.stop()]),
       clean: (how) => this.#clean(how),
       ...(this.#hasOnlyBidi && { disconnect: () => this.#endSession().then(() => connection.disconnect()) }),
     };

@@ -8,6 +8,7 @@ import type {
   ConnectOverCDPOptions,
   Page,
 } from 'playwright-core';
+import { allSettled } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import { hasReplacedRequests } from '../net/native-requests.js';
 import { addAdvice } from '../shared/errors.js';
@@ -24,6 +25,7 @@ import {
 import { Contexts, type ContextLibrary } from './contexts.js';
 import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, withWindowSize } from './playwright-context.js';
+import { PlaywrightFiles } from './playwright-files.js';
 import { SiteDataCleaner } from './site-data.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { isError } from '../shared/globals.js';
@@ -105,6 +107,7 @@ async function connect(
     throw error;
   });
   emitContexts(browser);
+  const files = new PlaywrightFiles(browser, reason);
   // A call that is still pending when the socket is taken over shows the reason.
   void socket.detached.then(() => {
     if (socket.isTakenOver) browser.close({ reason }).catch(() => {});
@@ -126,9 +129,10 @@ async function connect(
     openContext: contexts.open,
     ...OF_EACH_CONNECTION,
     isConnected,
-    cleanup: async () => {
+    files,
+    cleanup: () => {
       const opened = browser.contexts().filter((one) => one !== ownContext);
-      await Promise.all(opened.map((one) => one.close({ reason })));
+      return allSettled(opened.map((one) => files.close(one)));
     },
     disconnect: async () => {
       socket.close('closed-by-us');

@@ -1,4 +1,5 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
+import { allSettled } from '../shared/abort.js';
 import { lazyLibrary } from '../shared/lazy.js';
 import {
   openUrl,
@@ -101,9 +102,9 @@ async function connect(
     observe,
     pageId: async ({ page: one }) => pageIdOf(await one.createCDPSession()),
     isConnected,
-    cleanup: async () => {
+    cleanup: () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
-      await Promise.all(opened.map(async (one) => one.close().catch(unlessClosing)));
+      return allSettled(opened.map(async (one) => one.close().catch(unlessClosing)));
     },
     disconnect: async () => {
       socket.close('closed-by-us');

@@ -18,7 +18,8 @@ import type { HeldBrowser } from './held-browser.js';
 import type { EndHook } from './hooks.js';
 import { expectLasting, type Link } from './link.js';
 import type { Handover, LeaseEnd } from './plan.js';
-import type { LeaseSummary } from './summary.js';
+import type { LeaseSummary, ReleaseChoice } from './summary.js';
+import { writeFiles } from './write-files.js';
 
 /** Time for the library to disconnect, in ms; then the socket is closed. */
 const DISCONNECT_TIMEOUT = 2000;
@@ -82,7 +83,10 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const ending = { lease: context, connection, status: outcome.status, leaves };
     const features = (hook: EndHook) => hooks.end(hook, ending);
     const attempt = attempting(context);
-    const cutIf = (isDue: boolean) => attempt('cut', () => isDue && connection?.cut());
+    const cutIf = async (isDue: boolean) => {
+      if (isDue) await writeFiles(context, connection);
+      await attempt('cut', () => isDue && connection?.cut());
+    };
     // After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left.
     const isReachable = () => !signal.aborted || signal.reason instanceof CallbackTimeoutError;
     let ended: Promise<object> | undefined;
@@ -105,6 +109,8 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
       return healthy;
     };
     const healthy = (await attempt('clean', cleaning)) ?? false;
+    // Also of a browser that is left.
+    await writeFiles(context, connection);
     await browser.endPages(connection);
     if (isDetached) this.#saved = hooks.save();
     await attempt('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
@@ -112,13 +118,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     await cutIf(true);
     const choose = () => (isDetached ? 'leave' : browser.choose({ ...outcome, healthy }));
     const choice = (await attempt('choose', choose)) ?? 'destroy';
-    const release = async () => {
-      const releasing = browser.release(choice, isDetached);
-      // The call may end before it.
-      pool.client.background.track(releasing);
-      return settings.awaitRelease || choice === 'leave' ? releasing : 'pending';
-    };
-    const released = (await attempt('release', release)) ?? 'failed';
+    const released = (await attempt('release', () => this.#release(choice, isDetached))) ?? 'failed';
     await features('released');
 
     const results = await ended;
@@ -126,6 +126,14 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const late = settings.signal?.aborted ? { error: settings.signal.reason } : undefined;
     this.failure = outcome.status === 'failed' ? outcome : late;
     return this.call.finish({ session, released, ...results }, this.failure);
+  }
+
+  async #release(choice: ReleaseChoice, isDetached: boolean): Promise<LeaseSummary['released']> {
+    const { pool, settings } = this.context;
+    const releasing = this.browser.release(choice, isDetached);
+    // The call may end before it.
+    pool.client.background.track(releasing);
+    return settings.awaitRelease || choice === 'leave' ? releasing : 'pending';
   }
 }
 

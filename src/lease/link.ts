@@ -21,6 +21,7 @@ import type { LeaseContext } from './context.js';
 import type { LeaseStep } from './events.js';
 import type { Hooks } from './hooks.js';
 import type { LeasePlan } from './plan.js';
+import { writeFiles } from './write-files.js';
 
 /** The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time. */
 const EXPIRY_WARNING = 10_000;
@@ -181,6 +182,7 @@ export class Link<Handles> {
     this.#current.abort(new ConnectionDroppedError(this.#facts));
     this.#current.dispose();
     // The connection may still be open.
+    await writeFiles(this.#lease, this.#connection);
     this.#connection.cut();
     // The next connection would let their new pages go on.
     await this.#connection.endPages().catch(() => {});

@@ -167,6 +167,13 @@ export async function raceEnd<T, End>(
   return Promise.race([settled, end]);
 }
 
+/** Waits until all work has settled, and then throws the first error: the caller's next step must not meet what the others still do. */
+export async function allSettled(work: readonly Promise<unknown>[]): Promise<void> {
+  const results = await Promise.allSettled(work);
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
 /** Milliseconds for which the promise of an aborted call may stay pending, so that the release usually completes first. */
 const ABORT_GRACE = 1000;
 

@@ -76,6 +76,49 @@ describe('Playwright', () => {
     expect(next.value).not.toMatchObject({ cookie: 'user=ada' });
   });
 
+  type Callback = (handles: playwright.PlaywrightHandles & { abort: () => void }) => unknown;
+  const hang = () => new Promise<never>(() => {});
+  it.each<[string, Callback, playwright.PlaywrightRunOptions?]>([
+    ['the callback times out', hang, { timeout: 2000 }],
+    ['the call is aborted', ({ abort }) => (abort(), hang())],
+    ['the browser is left', () => {}, { release: 'leave' }],
+    ['the callback does not wait for the end of its context', ({ context }) => void context.close()],
+  ])('writes the HAR of a context when %s', async (_, callback, options) => {
+    const path = join(mkdtempSync(join(tmpdir(), 'har-')), 'requests.har');
+    const controller = new AbortController();
+    const run = playwright.withPooledBrowser(
+      used.pool,
+      async (handles) => {
+        await handles.page.goto(site.url);
+        await callback({ ...handles, abort: () => controller.abort() });
+      },
+      { contextOptions: { recordHar: { path } }, signal: controller.signal, ...options },
+    );
+    const summary = await run.catch(runOf);
+    if (options?.release === 'leave') await used.pool.release((await run).session.session_id);
+    expect(summary?.cleanupErrors).toEqual([]);
+    expect(readFileSync(path, 'utf8')).toContain('"entries":');
+  });
+
+  it('writes the HAR of a context before a reconnect', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'har-')), 'requests.har');
+    await using lease = await playwright.leaseBrowser(used.pool);
+    const page = await lease.browser.newPage({ recordHar: { path } });
+    await page.goto(site.url);
+    await lease.reconnect();
+    expect(readFileSync(path, 'utf8')).toContain(site.url);
+  });
+
+  it('reports a HAR that is not written, because the context of the browser itself is not closed', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'har-')), 'requests.har');
+    const { cleanupErrors } = await playwright.withPooledBrowser(used.pool, ({ page }) =>
+      page.routeFromHAR(path, { update: true }),
+    );
+    expect(cleanupErrors).toMatchObject([
+      { name: 'CleanupError', message: expect.stringContaining(path) as string },
+    ]);
+  });
+
   it('keeps the size of the window without a viewport, and accepts options that need one', async () => {
     const width = async (contextOptions: playwright.PlaywrightRunOptions['contextOptions']) =>
       (
