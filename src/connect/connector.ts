@@ -138,6 +138,11 @@ export interface Connection<Handles> {
   explain?(error: unknown): void;
   /** Returns the CDP id of a page, to find out which downloads it started. */
   pageId?(handles: Handles): Promise<string>;
+  /**
+   * @internal The library's objects that the user of the lease may have: their methods fail with the error of the lease after its
+   * end. A set can still receive objects while the lease ends.
+   */
+  openHandles?(): Iterable<object>;
   /** @internal The files that the library writes only when it closes their contexts. */
   readonly files?: ContextFiles | undefined;
   /**

@@ -45,8 +45,14 @@ export class PlaywrightFiles implements ContextFiles {
     return allSettled([...this.#files].map((file) => file.write()));
   }
 
-  /** Closes a context of the lease. Of a context that is being closed, Playwright's own method returns before anything is written. */
-  async close(context: BrowserContext): Promise<void> {
+  /** Closes all but the browser's own one. */
+  closeAll(contexts: readonly BrowserContext[]): Promise<void> {
+    const opened = contexts.filter((one) => one !== this.#own);
+    return allSettled(opened.map((one) => this.#close(one)));
+  }
+
+  /** Of a context that is being closed, Playwright's own method returns before anything is written. */
+  async #close(context: BrowserContext): Promise<void> {
     await (this.#closing.get(context) ?? context.close({ reason: this.#reason }));
   }
 
@@ -85,7 +91,7 @@ export class PlaywrightFiles implements ContextFiles {
   }
 
   #note(context: BrowserContext, path: string, stop = async () => {}): File {
-    const write = context === this.#own ? stop : () => this.close(context);
+    const write = context === this.#own ? stop : () => this.#close(context);
     const file = { path, context, write };
     this.#files.add(file);
     if (context !== this.#own) this.#watchClose(context);

@@ -8,7 +8,6 @@ import type {
   ConnectOverCDPOptions,
   Page,
 } from 'playwright-core';
-import { allSettled } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import { hasReplacedRequests } from '../net/native-requests.js';
 import { addAdvice } from '../shared/errors.js';
@@ -129,11 +128,9 @@ async function connect(
     openContext: contexts.open,
     ...OF_EACH_CONNECTION,
     isConnected,
+    openHandles: () => handlesOf(browser),
     files,
-    cleanup: () => {
-      const opened = browser.contexts().filter((one) => one !== ownContext);
-      return allSettled(opened.map((one) => files.close(one)));
-    },
+    cleanup: () => files.closeAll(browser.contexts()),
     disconnect: async () => {
       socket.close('closed-by-us');
       await browser.close({ reason });
@@ -142,6 +139,15 @@ async function connect(
       await artifacts.removed;
     },
   };
+}
+
+/** Those that are still open: Playwright lists no others. */
+function handlesOf(browser: Browser): object[] {
+  const contexts = browser.contexts();
+  const pages = contexts.flatMap((context) => context.pages());
+  const partsOf = (page: Page) => [page.keyboard, page.mouse, page.touchscreen, ...page.frames()];
+  const requests = contexts.map(({ request }) => request);
+  return [browser, ...contexts, ...requests, ...pages, ...pages.flatMap(partsOf)];
 }
 
 /** The oldest versions emit no event `context`, by which artifacts and fixtures see the contexts that a callback or test opens. */

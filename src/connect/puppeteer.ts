@@ -10,6 +10,7 @@ import {
   type ContextChoice,
   type Observation,
   type ObserveRequest,
+  type Protocol,
 } from './connector.js';
 import { Contexts, type ContextLibrary } from './contexts.js';
 import { ObservedPages } from './observed-pages.js';
@@ -102,6 +103,7 @@ async function connect(
     observe,
     pageId: async ({ page: one }) => pageIdOf(await one.createCDPSession()),
     isConnected,
+    openHandles: () => handlesOf(browser, protocol),
     cleanup: () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
       return allSettled(opened.map(async (one) => one.close().catch(unlessClosing)));
@@ -123,6 +125,22 @@ async function replaceOwnContext(browser: Browser): Promise<BrowserContext> {
   browser.newPage = (options) => found.newPage(options);
   browser.browserContexts = others;
   return found;
+}
+
+/** Those that are still open. */
+function handlesOf(browser: Browser, protocol: Protocol): Set<object> {
+  const handles = new Set<object>([browser, ...browser.browserContexts()]);
+  const add = (page: Page | null) => {
+    if (!page) return;
+    const { keyboard, mouse, touchscreen } = page;
+    for (const one of [page, keyboard, mouse, touchscreen, ...page.frames()]) handles.add(one);
+  };
+  for (const target of browser.targets()) {
+    // Over CDP, Puppeteer would set up a page that nobody has.
+    const isSetUp = protocol === 'bidi' || Reflect.get(target, 'pagePromise') !== undefined;
+    if (target.type() === 'page' && isSetUp) target.page().then(add, () => {});
+  }
+  return handles;
 }
 
 /** Calls a function when a page of a context is opened or navigated. */

@@ -1,3 +1,4 @@
+import { endHandles } from '../connect/end-handles.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
@@ -55,8 +56,8 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
 
   /** Disconnects and leaves the browser leased. Resolves with what another process needs to continue. */
   async detach(): Promise<Handover<Session>> {
-    const { signal, sessionId } = this.context;
-    if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId });
+    const { signal } = this.context;
+    if (this.#ended) throw this.#over();
     signal.throwIfAborted();
     expectLasting(this.context, 'detach');
     const noDetach = this.call.hooks.first('noDetach');
@@ -96,6 +97,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const endOnce = () => (ended ??= this.run?.then(endRun, () => ({})));
 
     await attempt('close the link', () => this.#link?.close());
+    const handles = await attempt('list handles', () => connection?.openHandles?.());
     // The callback may still run. Without a socket, it can't reach the browser of the next lease.
     await cutIf(!isReachable());
     if (signal.aborted) await attempt('end the work after an abort', endOnce);
@@ -116,6 +118,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     await attempt('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
     // From now on no message can reach the browser, whatever the library reports.
     await cutIf(true);
+    await attempt('end handles', () => endHandles(handles ?? [], (cause) => this.#over(cause)));
     const choose = () => (isDetached ? 'leave' : browser.choose({ ...outcome, healthy }));
     const choice = (await attempt('choose', choose)) ?? 'destroy';
     const released = (await attempt('release', () => this.#release(choice, isDetached))) ?? 'failed';
@@ -126,6 +129,14 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const late = settings.signal?.aborted ? { error: settings.signal.reason } : undefined;
     this.failure = outcome.status === 'failed' ? outcome : late;
     return this.call.finish({ session, released, ...results }, this.failure);
+  }
+
+  /** @param cause Of a method of the library's page, browser, … */
+  #over(cause?: unknown): LeaseOverError {
+    // Its methods call each other.
+    if (cause instanceof LeaseOverError) return cause;
+    const { pool, sessionId } = this.context;
+    return new LeaseOverError('The lease has ended.', { pool: pool.idOrName, sessionId, cause });
   }
 
   async #release(choice: ReleaseChoice, isDetached: boolean): Promise<LeaseSummary['released']> {

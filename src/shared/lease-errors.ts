@@ -106,7 +106,7 @@ export function isConnectionDroppedError(error: unknown): error is ConnectionDro
   return isError(error) && error.name === 'ConnectionDroppedError';
 }
 
-/** A method was called after the end of its lease. */
+/** A method of the lease, or of its browser, contexts, pages or frames, was called after its end. The library's error is the `cause`. */
 export class LeaseOverError extends PooledBrowserError {
   override readonly name = 'LeaseOverError' as const;
   override readonly code = 'ERR_LEASE_OVER' as const;

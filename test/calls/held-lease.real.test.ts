@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConnectionDroppedError, type RunEvent } from '../../src/index.js';
+import { ConnectionDroppedError, LeaseOverError, type RunEvent } from '../../src/index.js';
+import { rejection } from '../pool/support.js';
 import { DRIVERS } from '../support/drivers.js';
 import { FaultBench } from '../support/fault-bench.js';
 import { titled, useLocalPool } from '../support/local.js';
@@ -22,6 +23,32 @@ describe.each(DRIVERS)('leaseBrowser with $name', (driver) => {
     }
     // The browser was cleaned, also of what the earlier process opened.
     expect(local.stats()).toMatchObject({ leased: 0, destroyed: before.destroyed });
+  });
+
+  it('a call of the library after the release fails with LeaseOverError, and closing something again does not', async () => {
+    const lease = await driver.lease(used.pool);
+    const { page, browser } = lease;
+    const other = (await browser.newPage()) as typeof page & {
+      mainFrame(): typeof page;
+      keyboard: { press(key: string): Promise<void> };
+    };
+    const frame = other.mainFrame();
+    expect(await lease.release()).toMatchObject({ released: 'reused' });
+    const calls = [
+      async () => await page.evaluate('1'),
+      async () => await other.goto(titled('late')),
+      async () => await frame.evaluate('1'),
+      async () => await other.keyboard.press('A'),
+      async () => await browser.newPage(),
+    ];
+    const facts = { pool: 'test', sessionId: lease.session.session_id };
+    for (const call of calls) {
+      const error = await rejection(call());
+      expect(error).toMatchObject({ code: 'ERR_LEASE_OVER', ...facts, cause: expect.any(Error) as Error });
+      expect(error.cause).not.toBeInstanceOf(LeaseOverError);
+      expect(error.stack).toContain(import.meta.filename);
+    }
+    await page.close().catch((error: unknown) => expect(error).not.toBeInstanceOf(LeaseOverError));
   });
 
   it('continues with the same page after a lost connection, and never repeats a call', async () => {

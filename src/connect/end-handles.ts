@@ -1,0 +1,52 @@
+/** These say that a handle has ended, or end it once more: a caller that closes its page late does nothing wrong. */
+const UNCHANGED = new Set(['constructor', 'close', 'disconnect', 'isClosed']);
+
+/**
+ * Makes the methods of a library's objects fail with the error of the lease instead of one about a page or a frame. What does not
+ * fail stays as it is, and so does what a method returns.
+ *
+ * The methods of each object are replaced, once: a proxy would be no instance of the library's class, which `expect` of Playwright
+ * tests, and the classes belong to other browsers, too.
+ *
+ * @param toError Returns the error of the lease for an error of the library.
+ */
+export function endHandles(handles: Iterable<object>, toError: (cause: unknown) => Error): void {
+  for (const handle of handles) {
+    for (const [name, method] of methodsOf(handle)) {
+      const value = (...args: unknown[]) => callAfterEnd(() => method.apply(handle, args), toError);
+      Object.defineProperty(handle, name, { value, configurable: true, writable: true });
+    }
+  }
+}
+
+type Method = (...args: unknown[]) => unknown;
+
+/** Own methods, and those of the classes. */
+function methodsOf(handle: object): Map<string, Method> {
+  const methods = new Map<string, Method>();
+  for (let one = handle; one && one !== Object.prototype; one = Object.getPrototypeOf(one) as object) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(one))) {
+      if (typeof value !== 'function' || name.startsWith('_') || UNCHANGED.has(name)) continue;
+      if (!methods.has(name)) methods.set(name, value as Method);
+    }
+  }
+  return methods;
+}
+
+function callAfterEnd(call: () => unknown, toError: (cause: unknown) => Error): unknown {
+  try {
+    const returned = call();
+    return returned instanceof Promise ? settle(returned, toError) : returned;
+  } catch (error) {
+    throw toError(error);
+  }
+}
+
+/** An `async` function, so that the stack of the error contains the lines that await it. */
+async function settle(work: Promise<unknown>, toError: (cause: unknown) => Error): Promise<unknown> {
+  try {
+    return await work;
+  } catch (error) {
+    throw toError(error);
+  }
+}
