@@ -24,7 +24,7 @@ const UNREADABLE =
 export interface HowToClean extends Installed {
   /** False if the lease used only contexts of its own: the browser's own context stays untouched. */
   readonly isOwnContextUsed: boolean;
-  /** Whether a client has used an HTTP login, which no command removes, or may have. */
+  /** Whether a client has used an HTTP login or ignored errors of certificates, or may have: no command removes what these leave. */
   readonly hasHttpLogin: boolean;
   /** All contexts that the lease made. The pages of those that it has closed can still run. */
   readonly contexts?: ReadonlySet<string> | undefined;
@@ -41,8 +41,9 @@ export async function cleanBrowser(
   carrier: CdpCarrier,
   { isOwnContextUsed, hasHttpLogin, contexts = new Set(), ...installed }: HowToClean,
 ): Promise<void> {
-  // A login lives as long as its context, and the browser's own one as long as the browser.
-  if (isOwnContextUsed && hasHttpLogin) throw new Error('The lease used an HTTP login.');
+  // These live as long as their context, and the browser's own one as long as the browser.
+  if (isOwnContextUsed && hasHttpLogin)
+    throw new Error('The lease used an HTTP login, or ignored the errors of certificates.');
   const cdp = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
   const [{ browserContextIds }] = await Promise.all([
     cdp.send('Target.getBrowserContexts'),

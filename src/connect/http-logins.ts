@@ -29,6 +29,8 @@ function hasUserInfo(url: unknown): boolean {
 /**
  * Calls a function for each sign of an HTTP login that a client of a browser shows or sees: no command of the browser removes such
  * a login. What a page logs in to by itself, without a challenge that a client sees, stays unseen.
+ *
+ * A client that ignores the errors of certificates counts, too: its context accepts them from then on.
  */
 export function httpLoginRules(onLogin: () => void): MessageRules {
   const note = (isLogin: boolean) => {
@@ -38,6 +40,11 @@ export function httpLoginRules(onLogin: () => void): MessageRules {
   const ofUrl = ({ url }: { readonly url?: unknown }) => note(hasUserInfo(url));
   const ofAnswer = (params: object) =>
     note(/ProvideCredentials|provideCredentials/.test(JSON.stringify(params)));
+  const ofCertificates = ({ ignore }: { readonly ignore?: unknown }) => note(ignore !== false);
+  const within: Readonly<Record<string, (params: object) => undefined>> = {
+    'Fetch.continueWithAuth': ofAnswer,
+    'Security.setIgnoreCertificateErrors': ofCertificates,
+  };
   const answered = ({
     response,
   }: {
@@ -50,11 +57,13 @@ export function httpLoginRules(onLogin: () => void): MessageRules {
       'Network.loadNetworkResource': ofUrl,
       'Fetch.continueRequest': ofUrl,
       'Fetch.continueWithAuth': ofAnswer,
+      'Security.setIgnoreCertificateErrors': ofCertificates,
+      'Security.handleCertificateError': ({ action }) => note(action === 'continue'),
+      'session.new': (params) => note(/"acceptInsecureCerts":true/.test(JSON.stringify(params))),
       'browsingContext.navigate': ofUrl,
       'network.continueRequest': ofUrl,
       'network.continueWithAuth': ofAnswer,
-      'goog:cdp.sendCommand': ({ method, params = {} }) =>
-        method === 'Fetch.continueWithAuth' ? ofAnswer(params) : ofUrl(params),
+      'goog:cdp.sendCommand': ({ method, params = {} }) => (within[String(method)] ?? ofUrl)(params),
     },
     events: {
       'Network.responseReceived': answered,

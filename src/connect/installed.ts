@@ -18,7 +18,14 @@ const LASTING = {
   'Extensions.setStorageItems': 'data of an extension',
   'Extensions.removeStorageItems': 'data of an extension',
   'Extensions.clearStorageItems': 'data of an extension',
+  'Emulation.addScreen': 'another screen',
+  'Emulation.removeScreen': 'a screen less',
+  'Emulation.setPrimaryScreen': 'another primary screen',
+  'Emulation.updateScreen': 'a changed screen',
 } as const;
+
+/** The pages of the browser itself change its settings, such as the zoom of all sites. Three end the page, and change nothing. */
+const OF_BROWSER = /^\s*(?:chrome|about):(?!\/\/(?:crash|hang|kill)\b|blank|srcdoc)/i;
 
 /**
  * Notes what a lease installs in the browser itself, outside of all its contexts.
@@ -31,8 +38,22 @@ export function installRules(
   onLasting: (what: string) => void,
 ): MessageRules {
   const commands = Object.entries(LASTING).map(([name, what]) => [name, () => onLasting(what)] as const);
+  const ofUrl = ({ url }: { readonly url?: unknown }) => {
+    if (typeof url === 'string' && OF_BROWSER.test(url)) onLasting('perhaps other settings');
+    return undefined;
+  };
   return {
-    commands: Object.fromEntries(commands),
+    commands: {
+      ...Object.fromEntries(commands),
+      'Page.navigate': ofUrl,
+      'Target.createTarget': ofUrl,
+      'browsingContext.navigate': ofUrl,
+      'goog:cdp.sendCommand': ({ method, params = {} }) => {
+        const name = String(method);
+        if (Object.hasOwn(LASTING, name)) onLasting(LASTING[name as keyof typeof LASTING]);
+        return ofUrl(params);
+      },
+    },
     results: { 'Extensions.loadUnpacked': ({ id }) => onExtension(id) },
   };
 }

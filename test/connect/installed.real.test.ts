@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import puppeteerCore from 'puppeteer-core';
 import { expect, it } from 'vitest';
 import { BrowserPool, serveProxy } from '../../src/index.js';
@@ -119,6 +119,32 @@ it('a browser in which a lease installed a web app is destroyed', async () => {
   });
   expect(released).toBe('destroyed');
   expect(cleanupErrors.map(({ message }) => message)).toEqual([expect.stringContaining('a web app')]);
+});
+
+it.each<[what: string, use: (page: Page) => Promise<unknown>]>([
+  [
+    'a changed screen',
+    async (page) => {
+      const client = await page.context().newCDPSession(page);
+      const { screenInfos } = await client.send('Emulation.getScreenInfos');
+      const screenId = screenInfos[0]!.id;
+      await client.send('Emulation.updateScreen', { screenId, width: 640, height: 480 });
+    },
+  ],
+  [
+    'perhaps other settings',
+    async (page) => {
+      await page.goto('chrome://settings');
+      await page.evaluate('new Promise((resolve) => chrome.settingsPrivate.setDefaultZoom(1.5, resolve))');
+    },
+  ],
+])('a browser in which a lease left %s is destroyed', async (what, use) => {
+  const view = (page: Page) => page.evaluate<string>('[screen.width, innerWidth].join()');
+  const first = await withPooledBrowser(used.pool, ({ page }) => view(page), { release: 'destroy' });
+  const { released, cleanupErrors } = await withPooledBrowser(used.pool, ({ page }) => use(page));
+  expect(released).toBe('destroyed');
+  expect(cleanupErrors[0]?.message).toContain(what);
+  expect((await withPooledBrowser(used.pool, ({ page }) => view(page))).value).toBe(first.value);
 });
 
 it("in a browser that nothing can destroy, the lease's extension ends, and its user's stays", async () => {

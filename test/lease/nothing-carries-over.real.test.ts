@@ -1,11 +1,16 @@
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromium } from 'playwright-core';
 import { BrowserPool, serveProxy } from '../../src/index.js';
 import { mapPooledBrowsers, withPooledBrowser } from '../../src/playwright.js';
+import { withPooledBrowser as withPuppeteer } from '../../src/puppeteer.js';
 import { kernel } from '../../src/services.js';
 import { CdpRelay } from '../support/cdp-relay.js';
 import { DRIVERS, type AnyLease, type Driver } from '../support/drivers.js';
 import { look, pagesOf, useLocalPool } from '../support/local.js';
+import { hasOpenSsl, selfSigned } from '../support/self-signed.js';
 import { useSite } from '../support/site.js';
 
 const used = useLocalPool();
@@ -241,6 +246,49 @@ it('a login by a client of the proxy makes the browser unclean', async () => {
     return next.title();
   });
   expect(value).not.toBe('logged in');
+});
+
+describe.runIf(hasOpenSsl)('a certificate that nobody trusts', () => {
+  const secure = createServer(selfSigned(), (_request, response) => response.end('<title>accepted</title>'));
+  const open = async ({ page }: { page: Page & { title(): Promise<string> } }) => {
+    await page.goto(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`).catch(() => {});
+    return page.title();
+  };
+  beforeAll(() => once(secure.listen(0, '127.0.0.1'), 'listening'));
+  afterAll(() => void secure.close());
+
+  it.each<[how: string, released: string, use: () => Promise<object>]>([
+    [
+      'a command',
+      'destroyed',
+      () =>
+        withPooledBrowser(used.pool, async ({ page, context }) => {
+          const client = await context.newCDPSession(page);
+          await client.send('Security.setIgnoreCertificateErrors', { ignore: true });
+          return open({ page });
+        }),
+    ],
+    [
+      'an option of Puppeteer',
+      'destroyed',
+      () => withPuppeteer(used.pool, open, { connectOptions: { acceptInsecureCerts: true } }),
+    ],
+    [
+      'an option of Puppeteer over WebDriver BiDi',
+      'destroyed',
+      () =>
+        withPuppeteer(used.pool, open, { protocol: 'bidi', connectOptions: { acceptInsecureCerts: true } }),
+    ],
+    [
+      'an option of a context of its own',
+      'reused',
+      () =>
+        withPooledBrowser(used.pool, open, { context: 'new', contextOptions: { ignoreHTTPSErrors: true } }),
+    ],
+  ])('that a lease accepted by %s is refused in the next one', async (_how, released, use) => {
+    expect(await use()).toMatchObject({ value: 'accepted', released });
+    expect((await withPooledBrowser(used.pool, open)).value).not.toBe('accepted');
+  });
 });
 
 it.each(['FetchKeepAlive.Requests2', 'Download.Counts'])(
