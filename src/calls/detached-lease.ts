@@ -1,5 +1,5 @@
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
-import type { Handover } from '../lease/plan.js';
+import type { Handover, Leftovers } from '../lease/plan.js';
 import { revealSession, sealGrant } from '../pool/session.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord, recordOf } from '../shared/json.js';
@@ -58,7 +58,7 @@ export function readDetachedLease<Session extends object>(
   const secret = lease instanceof DetachedLease ? lease.secret : lease;
   if (typeof secret === 'string' && secret.startsWith(PREFIX)) {
     const text = Buffer.from(secret.slice(PREFIX.length), 'base64url').toString();
-    const { pool, baseUrl, grant, lease: request, isMarkShown, features } = recordOf(text);
+    const { pool, baseUrl, grant, lease: request, isMarkShown, left, features } = recordOf(text);
     if (
       typeof pool === 'string' &&
       typeof baseUrl === 'string' &&
@@ -71,6 +71,7 @@ export function readDetachedLease<Session extends object>(
         grant: sealGrant(grant),
         lease: request as unknown as LeaseRequest,
         isMarkShown: isMarkShown === true,
+        left: readLeftovers(left),
         features: isRecord(features) ? features : {},
       };
     }
@@ -79,6 +80,19 @@ export function readDetachedLease<Session extends object>(
     'lease',
     'The first argument must be the result of detach(), or its complete secret.',
   );
+}
+
+function readLeftovers(value: unknown): Leftovers {
+  const { hasHttpLogin, mayBeReused, lasting, extensions, contexts } = isRecord(value) ? value : {};
+  const texts = (list: unknown) =>
+    Array.isArray(list) ? list.filter((one): one is string => typeof one === 'string') : [];
+  return {
+    hasHttpLogin: hasHttpLogin === true,
+    mayBeReused: mayBeReused !== false,
+    lasting: texts(lasting),
+    extensions: texts(extensions),
+    contexts: texts(contexts),
+  };
 }
 
 function isGrant<Session extends object>(value: unknown): value is Grant<Session> {

@@ -11,7 +11,7 @@ import type { ConnectedPlan, Handover } from './plan.js';
 /** Continues a lease of another process. After a failure, that lease is unchanged. */
 export async function attachLease<Handles, Session extends object, Features extends FeatureSet>(
   plan: ConnectedPlan<Handles, Session, Features>,
-  { features: saved, ...handover }: Handover<Session>,
+  { features: saved, left, ...handover }: Handover<Session>,
 ): Promise<ConnectedLease<Handles, Session, Features>> {
   const call = new Call(plan);
   let browser: HeldBrowser<Session> | undefined;
@@ -19,8 +19,7 @@ export async function attachLease<Handles, Session extends object, Features exte
     call.hooks.restore(saved);
     await call.hooks.prepare();
     browser = HeldBrowser.hold(call, joinLease(call.pools[0], handover));
-    // The lease before it may have used the browser's own context.
-    browser.context.onOwnContextUsed();
+    browser.takeOver(left);
     verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
     const lease = new ConnectedLease(call, browser, await Link.open(browser.context, plan.connector, call));
     call.endWithPool(lease);
@@ -40,7 +39,7 @@ export async function attachLease<Handles, Session extends object, Features exte
  */
 function joinLease<Session extends object>(
   pool: PoolCore<Session>,
-  handover: Omit<Handover<Session>, 'features'>,
+  handover: Omit<Handover<Session>, 'features' | 'left'>,
 ): Acquired<Session> {
   const { id: sessionId } = handover.grant;
   // Built here: the token must not be sent where a record from outside wants it.

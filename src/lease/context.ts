@@ -49,6 +49,8 @@ export interface LeaseContext<
   readonly onOwnContextUsed: () => void;
   /** A client of the browser has used an HTTP login, or may have. */
   readonly onHttpLogin: () => void;
+  /** Receives the id of each context that a client of the lease makes. */
+  readonly contexts: Set<string>;
   /** Returns whether a fresh context may take the place of the browser's own one, and notes that it does. */
   readonly replaceOwnContext: () => boolean;
   /** Called with the id of an extension that a client loads in the browser. */

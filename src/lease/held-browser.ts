@@ -16,7 +16,7 @@ import type { Call } from './call.js';
 import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
 import type { ReleaseOption } from './options.js';
-import type { Handover } from './plan.js';
+import type { Handover, Leftovers } from './plan.js';
 import { isReleaseChoice, type LeaseOutcome, type Released, type ReleaseChoice } from './summary.js';
 
 /** Time for closing the contexts of a lease, in ms. */
@@ -48,8 +48,10 @@ export class HeldBrowser<Session extends object> {
   #hasTouchedOwnContext = false;
   #hasHttpLogin = false;
   #mayBeReused = true;
+  readonly #lasting = new Set<string>();
   /** Ids of those that the lease loaded. */
   readonly #extensions = new Set<string>();
+  readonly #contexts = new Set<string>();
   /** A page may run without its limit, whatever the caller wants. */
   #mustBeDestroyed = false;
   /** Another program, which had attached to the lease, has released the browser. */
@@ -93,6 +95,7 @@ export class HeldBrowser<Session extends object> {
       givenUp: this.#givenUp.signal,
       onOwnContextUsed: () => void (this.#hasTouchedOwnContext = true),
       onHttpLogin: () => void (this.#hasHttpLogin = true),
+      contexts: this.#contexts,
       replaceOwnContext: () => {
         // Otherwise the caller wants the browser as it is, or its logins.
         if (!isCleaned || grant.hasProfile === true) return false;
@@ -101,6 +104,8 @@ export class HeldBrowser<Session extends object> {
       },
       onExtension: (id) => void this.#extensions.add(id),
       onLasting: (what) => {
+        // Another process may want it cleaned.
+        this.#lasting.add(what);
         // Once: the caller reads it.
         if (!isCleaned || !this.#mayBeReused) return;
         this.context.preventReuse(`The lease left ${what} in the browser, which no command removes.`);
@@ -124,7 +129,24 @@ export class HeldBrowser<Session extends object> {
   /** What another process needs to continue the lease, without the part of the features. */
   get handover(): Omit<Handover<Session>, 'features'> {
     const { grant, lease, isMarkShown } = this.#acquired;
-    return { grant, lease, isMarkShown };
+    const left = {
+      hasHttpLogin: this.#hasHttpLogin,
+      mayBeReused: this.#mayBeReused,
+      lasting: [...this.#lasting],
+      extensions: [...this.#extensions],
+      contexts: [...this.#contexts],
+    };
+    return { grant, lease, isMarkShown, left };
+  }
+
+  /** Continues with what the lease left in another process. It may have used the browser's own context. */
+  takeOver({ hasHttpLogin, mayBeReused, lasting, extensions, contexts }: Leftovers): void {
+    this.#hasTouchedOwnContext = true;
+    this.#hasHttpLogin = hasHttpLogin;
+    for (const what of lasting) this.context.onLasting(what);
+    this.#mayBeReused &&= mayBeReused;
+    for (const id of extensions) this.#extensions.add(id);
+    for (const id of contexts) this.#contexts.add(id);
   }
 
   /** Removes what an earlier lease of this process left in a browser that nothing could destroy. */

@@ -256,9 +256,8 @@ function connectionsOf<Handles>(
   additions: () => readonly ConnectAddition[],
 ) {
   const { settings, emit, pool, sessionId, addError } = lease;
-  const { onOwnContextUsed, onHttpLogin, replaceOwnContext, onExtension, onLasting } = lease;
+  const { onOwnContextUsed, onHttpLogin, contexts, replaceOwnContext, onExtension, onLasting } = lease;
   const misfits = new Set<string>();
-  const contexts = new Set<string>();
   /** Reports each kind of event once. */
   const onMisfit = (name: string) => {
     if (misfits.has(name)) return;

@@ -34,6 +34,16 @@ export interface LeaseEnd {
   readonly isDetached?: boolean;
 }
 
+/** What a lease is known to have left in its browser, besides what every cleaning removes. */
+export interface Leftovers {
+  readonly hasHttpLogin: boolean;
+  readonly mayBeReused: boolean;
+  /** What no command removes. */
+  readonly lasting: readonly string[];
+  readonly extensions: readonly string[];
+  readonly contexts: readonly string[];
+}
+
 /** What another process needs to continue a lease. */
 export interface Handover<Session extends object = object> {
   readonly grant: Grant<Session>;
@@ -41,6 +51,7 @@ export interface Handover<Session extends object = object> {
   readonly lease: LeaseRequest;
   /** The service showed the mark of the lease when it leased the browser. */
   readonly isMarkShown: boolean;
+  readonly left: Leftovers;
   /** What the features saved, by their names. */
   readonly features: Readonly<Record<string, unknown>>;
 }

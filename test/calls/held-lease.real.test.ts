@@ -1,11 +1,18 @@
 import { describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
 import { ConnectionDroppedError, LeaseOverError, type RunEvent } from '../../src/index.js';
+import { attachBrowser, leaseBrowser } from '../../src/playwright.js';
 import { rejection } from '../pool/support.js';
 import { DRIVERS } from '../support/drivers.js';
 import { FaultBench } from '../support/fault-bench.js';
 import { titled, useLocalPool } from '../support/local.js';
+import { useSite } from '../support/site.js';
 
 const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
+const site = useSite(({ headers }, response) => {
+  if (headers.authorization === undefined) response.writeHead(401, { 'www-authenticate': 'Basic realm="a"' });
+  response.end();
+});
 
 describe.each(DRIVERS)('leaseBrowser with $name', (driver) => {
   it('detaches a lease, which attachBrowser continues with the same page', async () => {
@@ -79,3 +86,25 @@ describe.each(DRIVERS)('leaseBrowser with $name', (driver) => {
     await bench.settle();
   });
 });
+
+it.each<[what: string, use: (page: Page) => Promise<unknown>]>([
+  ['an HTTP login', (page) => page.goto(site.url.replace('//', '//user:secret@'))],
+  [
+    'another screen',
+    async (page) => {
+      const client = await page.context().newCDPSession(page);
+      await client.send('Emulation.addScreen', { left: 3000, top: 0, width: 640, height: 480 });
+    },
+  ],
+])(
+  'a browser with %s of a lease that was detached is destroyed by the one that continues',
+  async (what, use) => {
+    const browser = await leaseBrowser(used.pool);
+    await use(browser.page);
+    const { secret } = await browser.detach();
+    const again = await attachBrowser(secret, { pool: used.pool });
+    const { released, cleanupErrors } = await again.release();
+    expect(released).toBe('destroyed');
+    expect(cleanupErrors.map(({ message, cause }) => `${message} ${String(cause)}`).join()).toContain(what);
+  },
+);

@@ -3,7 +3,7 @@ import puppeteerCore from 'puppeteer-core';
 import { expect, it } from 'vitest';
 import { BrowserPool, serveProxy } from '../../src/index.js';
 import { startLocalPool } from '../../src/local.js';
-import { withPooledBrowser } from '../../src/playwright.js';
+import { attachBrowser, leaseBrowser, withPooledBrowser } from '../../src/playwright.js';
 import { withPooledBrowser as withPuppeteer } from '../../src/puppeteer.js';
 import { cdp } from '../../src/services.js';
 import { startChromium } from '../support/chromium.js';
@@ -147,12 +147,29 @@ it.each<[what: string, use: (page: Page) => Promise<unknown>]>([
   expect((await withPooledBrowser(used.pool, ({ page }) => view(page))).value).toBe(first.value);
 });
 
-it("in a browser that nothing can destroy, the lease's extension ends, and its user's stays", async () => {
-  await using browser = await startChromium('--enable-unsafe-extension-debugging');
-  await using pool = new BrowserPool('mine', { service: cdp(`http://${new URL(browser.url).host}`) });
-  const own = await puppeteerCore.connect({ browserWSEndpoint: browser.url });
-  await own.installExtension(folders.pool);
-  await withPooledBrowser(pool, async (lease) => void (await load(lease.browser, folders.lease)));
-  expect(await marksOf(pool)).toEqual(['pool']);
-  await own.disconnect();
-});
+it.each<[when: string, use: (pool: BrowserPool<object>) => Promise<unknown>]>([
+  [
+    'one lease',
+    (pool) => withPooledBrowser(pool, async (lease) => void (await load(lease.browser, folders.lease))),
+  ],
+  [
+    'a lease that was detached',
+    async (pool) => {
+      const held = await leaseBrowser(pool);
+      await load(held.browser, folders.lease);
+      const attached = await attachBrowser(await held.detach(), { pool });
+      await attached.release();
+    },
+  ],
+])(
+  "in a browser that nothing can destroy, the extension of %s ends, and its user's stays",
+  async (_when, use) => {
+    await using browser = await startChromium('--enable-unsafe-extension-debugging');
+    await using pool = new BrowserPool('mine', { service: cdp(`http://${new URL(browser.url).host}`) });
+    const own = await puppeteerCore.connect({ browserWSEndpoint: browser.url });
+    await own.installExtension(folders.pool);
+    await use(pool);
+    expect(await marksOf(pool)).toEqual(['pool']);
+    await own.disconnect();
+  },
+);
