@@ -83,11 +83,14 @@ export function readDetachedLease<Session extends object>(
 }
 
 function readLeftovers(value: unknown): Leftovers {
-  const { hasHttpLogin, mayBeReused, lasting, extensions, contexts } = isRecord(value) ? value : {};
+  const { hasHttpLogin, hasChangedWindow, mayBeReused, lasting, extensions, contexts } = isRecord(value)
+    ? value
+    : {};
   const texts = (list: unknown) =>
     Array.isArray(list) ? list.filter((one): one is string => typeof one === 'string') : [];
   return {
     hasHttpLogin: hasHttpLogin === true,
+    hasChangedWindow: hasChangedWindow === true,
     mayBeReused: mayBeReused !== false,
     lasting: texts(lasting),
     extensions: texts(extensions),

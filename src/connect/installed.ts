@@ -59,6 +59,39 @@ export function installRules(
 }
 
 /**
+ * Notes that the windows of the browser's own context change: the last one stays, as it is, with the blank page of the next lease.
+ *
+ * @param contexts Those of the lease, whose windows close with them.
+ */
+export function windowRules(contexts: ReadonlySet<string>, onWindowChanged: () => void): MessageRules {
+  /** The sessions of pages in these contexts: Playwright resizes each of its windows. */
+  const sessions = new Set<string | undefined>();
+  const note = (isChanged: boolean) => {
+    if (isChanged) onWindowChanged();
+    return undefined;
+  };
+  const ofSession = (_params: object, sessionId: string | undefined) => note(!sessions.has(sessionId));
+  return {
+    commands: {
+      'Browser.setWindowBounds': ofSession,
+      'Browser.setContentsSize': ofSession,
+      'Target.createTarget': ({ newWindow, browserContextId = '' }) =>
+        note(newWindow === true && !contexts.has(browserContextId)),
+      'browser.setClientWindowState': () => note(true),
+      'browsingContext.create': ({ type, userContext }) =>
+        note(type === 'window' && !contexts.has(userContext ?? '')),
+      'goog:cdp.sendCommand': ({ method }) =>
+        note(method === 'Browser.setWindowBounds' || method === 'Browser.setContentsSize'),
+    },
+    events: {
+      'Target.attachedToTarget': ({ sessionId, targetInfo }) => {
+        if (contexts.has(targetInfo.browserContextId ?? '')) sessions.add(sessionId);
+      },
+    },
+  };
+}
+
+/**
  * Removes the extensions that a lease loaded. The browser refuses to remove those with which it was started, which are its pool's.
  *
  * @throws If the browser can be destroyed, and had one: an extension can change what no command of CDP shows, such as bookmarks.

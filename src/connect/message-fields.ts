@@ -379,7 +379,11 @@ export const COMMANDS = {
     proxyServer: may(text),
     proxyBypassList: may(text),
   }),
-  'Target.createTarget': v.looseObject({ url: text, browserContextId: may(text) }),
+  'Target.createTarget': v.looseObject({
+    url: text,
+    browserContextId: may(text),
+    newWindow: may(v.unknown()),
+  }),
   'Target.disposeBrowserContext': inBrowserContext,
   'Target.attachToTarget': toTarget,
   'Target.setAutoAttach': v.looseObject({
@@ -416,6 +420,10 @@ export const COMMANDS = {
   'Extensions.setStorageItems': v.looseObject({}),
   'Extensions.removeStorageItems': v.looseObject({}),
   'Extensions.clearStorageItems': v.looseObject({}),
+  'Browser.setContentsSize': v.looseObject({}),
+  'Browser.setWindowBounds': v.looseObject({}),
+  'browser.setClientWindowState': v.looseObject({}),
+  'browsingContext.create': v.looseObject({ type: may(v.unknown()), userContext: v.nullish(text) }),
   'Emulation.addScreen': v.looseObject({}),
   'Emulation.removeScreen': v.looseObject({}),
   'Emulation.setPrimaryScreen': v.looseObject({}),

@@ -11,7 +11,7 @@ import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } f
 import { DownloadWatch } from './downloads.js';
 import { Extensions, type ConnectAddition } from './extension.js';
 import { httpLoginRules } from './http-logins.js';
-import { installRules } from './installed.js';
+import { installRules, windowRules } from './installed.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { MessageFilter, type MessageRules } from './message-filter.js';
 import { PageStarts } from './page-starts.js';
@@ -46,6 +46,8 @@ export interface ConnectPlan {
   readonly onExtension: (id: string) => void;
   /** Called with what a client leaves in the browser for as long as it runs. */
   readonly onLasting: (what: string) => void;
+  /** Called when a window with pages of the browser's own context has changed, or may have. */
+  readonly onWindowChanged: () => void;
   /** Called when a client of the browser has used an HTTP login, or may have. */
   readonly onHttpLogin: () => void;
   /** Receives the id of each context that a client of the lease makes. */
@@ -111,7 +113,12 @@ export class OpenBrowser {
       this.#httpLogins++;
       plan.onHttpLogin();
     });
-    this.#notes = [logins, notesOf(plan.contexts), installRules(plan.onExtension, plan.onLasting)];
+    this.#notes = [
+      logins,
+      notesOf(plan.contexts),
+      installRules(plan.onExtension, plan.onLasting),
+      windowRules(plan.contexts, plan.onWindowChanged),
+    ];
     this.#watch = new BidiWatch(plan.onOwnContextUsed);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
     this.#hasOneSocket = isCdp && grant.endsWithConnection === true;

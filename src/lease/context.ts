@@ -57,6 +57,8 @@ export interface LeaseContext<
   readonly onExtension: (id: string) => void;
   /** Called with what a client leaves in the browser for as long as it runs. */
   readonly onLasting: (what: string) => void;
+  /** Called when a window with pages of the browser's own context has changed, or may have. */
+  readonly onWindowChanged: () => void;
 }
 
 /** The part of every callback's argument that does not come from the library. */

@@ -47,6 +47,7 @@ export class HeldBrowser<Session extends object> {
   #isOwnContextGiven: boolean;
   #hasTouchedOwnContext = false;
   #hasHttpLogin = false;
+  #hasChangedWindow = false;
   #mayBeReused = true;
   readonly #lasting = new Set<string>();
   /** Ids of those that the lease loaded. */
@@ -110,6 +111,7 @@ export class HeldBrowser<Session extends object> {
         if (!isCleaned || !this.#mayBeReused) return;
         this.context.preventReuse(`The lease left ${what} in the browser, which no command removes.`);
       },
+      onWindowChanged: () => void (this.#hasChangedWindow = true),
       preventReuse: (why, cause) => {
         this.#mayBeReused = false;
         this.#reportUnclean(why, cause);
@@ -131,6 +133,7 @@ export class HeldBrowser<Session extends object> {
     const { grant, lease, isMarkShown } = this.#acquired;
     const left = {
       hasHttpLogin: this.#hasHttpLogin,
+      hasChangedWindow: this.#hasChangedWindow,
       mayBeReused: this.#mayBeReused,
       lasting: [...this.#lasting],
       extensions: [...this.#extensions],
@@ -140,11 +143,12 @@ export class HeldBrowser<Session extends object> {
   }
 
   /** Continues with what the lease left in another process. It may have used the browser's own context. */
-  takeOver({ hasHttpLogin, mayBeReused, lasting, extensions, contexts }: Leftovers): void {
+  takeOver({ lasting, extensions, contexts, ...left }: Leftovers): void {
     this.#hasTouchedOwnContext = true;
-    this.#hasHttpLogin = hasHttpLogin;
+    this.#hasHttpLogin = left.hasHttpLogin;
+    this.#hasChangedWindow = left.hasChangedWindow;
     for (const what of lasting) this.context.onLasting(what);
-    this.#mayBeReused &&= mayBeReused;
+    this.#mayBeReused &&= left.mayBeReused;
     for (const id of extensions) this.#extensions.add(id);
     for (const id of contexts) this.#contexts.add(id);
   }
@@ -180,6 +184,9 @@ export class HeldBrowser<Session extends object> {
       if (this.#isOver) throw new Error('Another program has released the browser.');
       const how = this.#howToClean;
       if (!this.#canBeReused || isKept) return;
+      // The windows of a person's own browser are theirs to place.
+      if (this.#hasChangedWindow && this.#isOwnContextUsed && this.endsWith !== 'nothing')
+        throw new Error('The lease changed a window, which stays as it is.');
       await inTime(connection, CLEAN_TIMEOUT, () => connection.clean(how));
     };
     try {

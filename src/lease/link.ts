@@ -257,6 +257,7 @@ function connectionsOf<Handles>(
 ) {
   const { settings, emit, pool, sessionId, addError } = lease;
   const { onOwnContextUsed, onHttpLogin, contexts, replaceOwnContext, onExtension, onLasting } = lease;
+  const { onWindowChanged } = lease;
   const misfits = new Set<string>();
   /** Reports each kind of event once. */
   const onMisfit = (name: string) => {
@@ -286,6 +287,7 @@ function connectionsOf<Handles>(
         replaceOwnContext,
         onExtension,
         onLasting,
+        onWindowChanged,
         onPagesClosed,
       });
       emit({ type: 'connected', sessionId });

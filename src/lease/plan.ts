@@ -37,6 +37,7 @@ export interface LeaseEnd {
 /** What a lease is known to have left in its browser, besides what every cleaning removes. */
 export interface Leftovers {
   readonly hasHttpLogin: boolean;
+  readonly hasChangedWindow: boolean;
   readonly mayBeReused: boolean;
   /** What no command removes. */
   readonly lasting: readonly string[];

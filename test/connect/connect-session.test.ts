@@ -65,6 +65,7 @@ function connect(
     onOwnContextUsed: () => {},
     onExtension: () => {},
     onLasting: () => {},
+    onWindowChanged: () => {},
     onHttpLogin: () => {},
     contexts: new Set(),
     replaceOwnContext: () => false,

@@ -147,6 +147,55 @@ it.each<[what: string, use: (page: Page) => Promise<unknown>]>([
   expect((await withPooledBrowser(used.pool, ({ page }) => view(page))).value).toBe(first.value);
 });
 
+const bounds = async (page: Page) => {
+  const client = await page.context().newCDPSession(page);
+  const { windowId } = await client.send('Browser.getWindowForTarget');
+  await client.send('Browser.setWindowBounds', { windowId, bounds: { width: 533, height: 444 } });
+};
+const size = ({ page }: { page: { evaluate(script: string): Promise<unknown> } }) =>
+  page.evaluate('[outerWidth, outerHeight, screenX, screenY].join()');
+
+it.each<[how: string, released: string, use: () => Promise<object>]>([
+  [
+    'Playwright resized the window',
+    'destroyed',
+    () => withPooledBrowser(used.pool, ({ page }) => bounds(page)),
+  ],
+  [
+    'Playwright resized the window of another context',
+    'reused',
+    () =>
+      withPooledBrowser(used.pool, async ({ browser }) =>
+        bounds(await (await browser.newContext()).newPage()),
+      ),
+  ],
+  [
+    'Puppeteer opened another window',
+    'destroyed',
+    () =>
+      withPuppeteer(used.pool, async ({ browser }) => {
+        const windowBounds = { width: 611, height: 422 };
+        await browser.newPage({ type: 'window', windowBounds });
+      }),
+  ],
+  [
+    'Puppeteer maximized the window over WebDriver BiDi',
+    'destroyed',
+    () =>
+      withPuppeteer(
+        used.pool,
+        async ({ browser, page }) => {
+          await browser.setWindowBounds(await page.windowId(), { windowState: 'maximized' });
+        },
+        { protocol: 'bidi' },
+      ),
+  ],
+])('after a lease in which %s, that of the next lease is as it was', async (_how, released, use) => {
+  const first = await withPooledBrowser(used.pool, size, { release: 'destroy' });
+  expect(await use()).toMatchObject({ released });
+  expect((await withPooledBrowser(used.pool, size)).value).toBe(first.value);
+});
+
 it.each<[when: string, use: (pool: BrowserPool<object>) => Promise<unknown>]>([
   [
     'one lease',
