@@ -65,6 +65,7 @@ export function httpLoginRules(onLogin: () => void): MessageRules {
       'network.continueWithAuth': ofAnswer,
       'goog:cdp.sendCommand': ({ method, params = {} }) => (within[String(method)] ?? ofUrl)(params),
     },
+    readsNoBodies: true,
     events: {
       'Network.responseReceived': answered,
       'Network.responseReceivedExtraInfo': ({ statusCode, headers }) =>

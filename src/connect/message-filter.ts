@@ -67,6 +67,8 @@ export interface MessageRules {
       sessionId: string | undefined,
     ) => void | Changed | Promise<Changed>;
   };
+  /** The rules of `events` read no body of a request: decoding a large one would cost each client that changes requests much time. */
+  readonly readsNoBodies?: boolean;
   /** Returns further events of the session, which the client receives after an event that another rule has read. */
   readonly followUps?: (
     name: EventName,
@@ -272,7 +274,10 @@ export class MessageFilter implements SocketTap {
 
   #onEvent(name: EventName, event: WireMessage): WireMessage | undefined | Promise<WireMessage | undefined> {
     const { sessionId } = event;
-    const params: EventParams = readEvent(name, contentOf(event).params);
+    const readsBodies = this.#rules.some(
+      ({ events, readsNoBodies }) => events?.[name] && readsNoBodies !== true,
+    );
+    const params: EventParams = readEvent(name, (readsBodies ? contentOf(event) : event).params);
     type Rule = (params: EventParams, sessionId: string | undefined) => Changed | Promise<Changed>;
     const read = this.#rules.map(({ events }) => (events?.[name] as Rule | undefined)?.(params, sessionId));
     if (read.includes(false)) return undefined;

@@ -415,3 +415,26 @@ it.each([
   const { postData } = params!['request'] as { postData: string };
   expect([postData === '', typeof read[0]!.bytes]).toEqual([isOnce, isOnce ? 'object' : 'string']);
 });
+
+it.each([true, false])(
+  'decodes no large body of a paused request for rules that read none: %s',
+  async (readsNoBodies) => {
+    const bytes: unknown[] = [];
+    filter.add({
+      readsNoBodies,
+      events: {
+        'Fetch.requestPaused': ({ request }) => void bytes.push(request.postDataEntries?.[0]?.bytes),
+      },
+    });
+    const body = Buffer.alloc(100_000, 'a body');
+    const parts = { hasPostData: true, postDataEntries: [{ bytes: body.toString('base64') }] };
+    const request = { url: 'http://a/', method: 'POST', headers: {}, postData: String(body), ...parts };
+    const text = JSON.stringify({
+      method: 'Fetch.requestPaused',
+      params: { requestId: '1', request, frameId: 'frame' },
+    });
+    far.send(text);
+    await expect.poll(() => seen).toEqual([text]);
+    expect(bytes).toEqual([readsNoBodies ? undefined : body]);
+  },
+);
