@@ -83,7 +83,7 @@ const OF_INSPECTOR =
 /** Playwright opens its WebSocket with `http.request` at some later time, so nothing here can replace it for that call. */
 const OF_REPLACED =
   'A library replaces http.request in this process (nock, msw), and Playwright connects to the lease on this machine through it: ' +
-  "allow connections to 127.0.0.1, for example nock.enableNetConnect('127.0.0.1').";
+  "allow connections to 127.0.0.1, for example nock.enableNetConnect('127.0.0.1'), or a function as msw's onUnhandledRequest.";
 
 const OF_EACH_CONNECTION = { openUrl, observe, explain, pageId };
 

@@ -54,7 +54,7 @@ export function withAnySession(inner: Transport): Transport {
     send(message) {
       const { id, method } = sessionCommand(message);
       if (method === 'session.new') newSessionId = id;
-      if (method === 'session.end') queueMicrotask(() => answer(id!, {}));
+      if (method === 'session.end') void Promise.resolve().then(() => answer(id!, {}));
       else inner.send(message);
     },
     close: () => inner.close(),

@@ -1,4 +1,4 @@
-import { lazy } from '../shared/lazy.js';
+import { importForNode, lazy } from '../shared/lazy.js';
 import { routeTo, type NetworkSettings, type Route } from '../shared/network.js';
 import { hosts } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
@@ -20,11 +20,17 @@ interface OpenHost {
   readonly local: LocalService | undefined;
 }
 
-const loadConnections = lazy(() => {
+const loadConnections = lazy(async () => {
   // Loads Node's own undici first. Otherwise the undici of this library would also send what the program's `fetch` requests, and
   // refuses some of it.
   Reflect.get(globalThis, 'Headers');
-  return import('../net/connections.js');
+  // Bun has a module 'undici' of its own, without what is used here. Its file is the real one everywhere.
+  const loads = [
+    importForNode('undici/index.js', () => import('undici/index.js')),
+    import('../net/connections.js'),
+  ] as const;
+  const [undici, { Connections: Class }] = await Promise.all(loads);
+  return { undici, Connections: Class };
 });
 
 /** What all pools of this process at one address share: connections, queues, and the circuit breaker. */
@@ -109,8 +115,8 @@ export class Host {
       this.#url = local.url;
     }
     const connect = () => openConnection(this.#url, this.#route);
-    const { Connections } = await loadConnections();
-    const connections = new Connections(this.#url.origin, connect, this.reachability);
+    const { Connections, undici } = await loadConnections();
+    const connections = new Connections(undici, this.#url.origin, connect, this.reachability);
     return { connections, spare: new SpareConnection(this.#network), local };
   }
 }

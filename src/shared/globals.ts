@@ -33,7 +33,27 @@ function unfaked<Owner extends object, Name extends keyof Owner & string>(
 
 /** Whether the timers that libraries find now are those of Vitest, Jest or sinon, which only a test advances. */
 export function hasFakeClock(): boolean {
-  return [globalThis.setTimeout, globalThis.setImmediate].some((one) => one !== undefined && 'clock' in one);
+  return isFake(globalThis.setTimeout) || isFake(globalThis.setImmediate);
+}
+
+/** Whether `queueMicrotask` calls nothing until a test advances its clock: Jest and sinon replace it with the timers. */
+export function hasFakeMicrotasks(): boolean {
+  return isFake(globalThis.queueMicrotask);
+}
+
+function isFake(timer: object | undefined): boolean {
+  return timer !== undefined && 'clock' in timer;
+}
+
+/** Jest's jsdom has none. */
+export const { TextDecoder } = process.getBuiltinModule('node:util');
+
+/** What undici, Playwright and Puppeteer need when they are evaluated, and Jest's jsdom does not have. */
+const NEEDED = ['TextDecoder', 'ReadableStream', 'MessagePort', 'Request'];
+
+/** Whether packages for Node can be evaluated with the globals of this environment. Asked each time: a test can add what is missing. */
+export function hasNodeGlobals(): boolean {
+  return NEEDED.every((name) => name in globalThis);
 }
 
 let ownController: typeof AbortController | undefined;

@@ -1,4 +1,5 @@
 import { MissingLibraryError } from './errors.js';
+import { hasNodeGlobals } from './globals.js';
 
 /**
  * Imports a module at the first call and returns the same module afterwards: a repeated `import()` costs a turn of the
@@ -14,6 +15,16 @@ export function lazy<Module>(load: () => Promise<Module>): () => Promise<Module>
 }
 
 /**
+ * Imports a package for Node. Jest evaluates packages with the globals of the test, and takes their files for pages in jsdom: where
+ * the package can't work so, Node's own `require` evaluates it outside of the environment.
+ */
+export async function importForNode<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
+  if (hasNodeGlobals()) return load();
+  const { createRequire } = process.getBuiltinModule('node:module');
+  return createRequire(import.meta.url)(name) as Module;
+}
+
+/**
  * Imports an optional peer at the first call, as `lazy` does. Rejects with a MissingLibraryError, which has the command that
  * installs it, if the package is missing or too old.
  */
@@ -21,10 +32,10 @@ export function lazyLibrary<Library>(name: string, load: () => Promise<Library>)
   return lazy(async () => {
     const { expectVersion } = await import('./library-version.js');
     expectVersion(name);
-    return load().catch((cause: unknown) => {
+    return importForNode(name, load).catch((cause: unknown) => {
       throw new MissingLibraryError(name, { cause });
     });
   });
 }
 
-export const loadWs = lazy(() => import('ws'));
+export const loadWs = lazy(() => importForNode('ws', () => import('ws')));

@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws';
 import { clock } from './clock.js';
+import { isBytes } from './globals.js';
 
 /** Largest message of a client of the proxy, in bytes: Playwright sends up to 50 MB of files in one, in base64. */
 export const LARGEST_FROM_CLIENT = 72 * 1024 * 1024;
@@ -19,7 +20,7 @@ const ADVICE = 'Send more as one text (JSON.stringify), or in parts.';
 
 /** Returns why a message of a client is not read; undefined if it is. Takes linear time, and the memory of one number for each level. */
 export function excessOf(data: unknown): string | undefined {
-  if (!(data instanceof Uint8Array) || data.length < MOST_LEVELS) return undefined;
+  if (!isBytes(data) || data.length < MOST_LEVELS) return undefined;
   let [values, levels] = [0, 0];
   for (let at = 0; at < data.length; at++) {
     switch (data[at]) {

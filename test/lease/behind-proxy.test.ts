@@ -1,7 +1,7 @@
 import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import {
   BrowserPool,
   leaseBrowser,
@@ -42,6 +42,20 @@ it.runIf(hasOpenSsl).each([false, true])(
     expectNoSecrets(pool, ...events);
   },
 );
+
+it.runIf(hasOpenSsl)('goes through the proxy with TLS while nock lets no connection through', async () => {
+  const { default: nock } = await import('nock');
+  onTestFinished(() => {
+    nock.enableNetConnect();
+    nock.restore();
+  });
+  nock.disableNetConnect();
+  const { proxy, ca, poolWith } = await behindProxy({ isEncrypted: true });
+  const pool = poolWith({ proxy: proxy.url, ca });
+  const run = await withPooledBrowser(pool, () => 'value', RUN);
+  expect(run).toMatchObject({ value: 'value', released: 'reused', cleanupErrors: [] });
+  expect(new Set(proxy.requested)).toEqual(new Set(['service.test:443', 'browser.test:443']));
+});
 
 it.each<[string, BrowserPoolOptions, Record<string, string>]>([
   ['in HTTP_PROXY', {}, { HTTP_PROXY: 'proxy' }],

@@ -21,3 +21,13 @@ it('leases, connects and releases while the timers are fake', async () => {
   expect(run).toMatchObject({ value: 'value', released: 'reused', acquireAttempts: 3 });
   await played[Symbol.asyncDispose]();
 });
+
+it('closes a pool whose microtasks are fake, as those of Jest are', async () => {
+  const played = await PlayedLease.start();
+  const { run } = await played.run(() => 'value', { release: 'reuse' });
+  vi.useFakeTimers({ toFake: ['queueMicrotask'] });
+  await played.pool.close();
+  vi.useRealTimers();
+  expect(run).toMatchObject({ released: 'reused' });
+  await played[Symbol.asyncDispose]();
+});

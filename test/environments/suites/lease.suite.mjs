@@ -4,13 +4,14 @@ import { cdp } from 'pooled-browser/services';
 
 const PAGE = 'data:text/html,<title>Here</title>';
 
-async function titleOf({ page }) {
+export async function titleOf({ page }) {
   await page.goto(PAGE);
   return page.title();
 }
 
 test('leases a local browser, and a local browser for a map', async () => {
-  const pool = new BrowserPool('mine', { baseUrl: 'local', local: { size: 1, owner: process.pid } });
+  const owner = Number(process.env.LOCAL_OWNER || process.pid);
+  const pool = new BrowserPool('mine', { baseUrl: 'local', local: { size: 1, owner } });
   const { signal } = new AbortController();
   const { value } = await withPooledBrowser(pool, titleOf, { signal });
   const { done } = await mapPooledBrowsers(pool, new Set(['input']), titleOf);
@@ -18,9 +19,16 @@ test('leases a local browser, and a local browser for a map', async () => {
   expect({ value, done }).toEqual({ value: 'Here', done: 1 });
 });
 
-test('leases a browser at its debugging port', async () => {
+test('leases a browser at its debugging port, and releases it with fake timers', async () => {
+  const timers = import.meta.jest ?? globalThis.vi;
   const pool = new BrowserPool('mine', { service: cdp(process.env.CDP_URL) });
-  const run = await withPooledBrowser(pool, titleOf);
+  // Until Playwright has connected, it needs the timers.
+  const run = await withPooledBrowser(pool, async (lease) => {
+    const title = await titleOf(lease);
+    timers.useFakeTimers();
+    return title;
+  });
   await pool.close();
-  expect(run).toMatchObject({ value: 'Here', cleanupErrors: [] });
+  timers.useRealTimers();
+  expect(run).toMatchObject({ value: 'Here', released: 'reused' });
 });
