@@ -7,6 +7,8 @@ export type CdpMessage = Readonly<Record<string, unknown>>;
 export interface CdpReceiver {
   /** A response or an event. */
   onMessage(message: CdpMessage): void;
+  /** Receives a large message as JSON. Without this function, also those are parsed. */
+  onLarge?(json: Buffer): void;
   /** The browser has ended. */
   onEnd(): void;
 }

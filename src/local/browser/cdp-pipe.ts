@@ -1,12 +1,13 @@
 import type { Readable, Writable } from 'node:stream';
 import type { CdpBrowser, CdpChannel, CdpMessage, CdpReceiver } from '../../net/cdp-connection.js';
 import { isRecord, LARGEST_MESSAGE } from '../../shared/json.js';
+import { LargeMessage } from './large-message.js';
 
 /** A command without a response. */
 interface Pending {
   /** Undefined for a command of the pipe itself. */
   readonly client: PipeClient | undefined;
-  readonly onResponse: (response: CdpMessage) => void;
+  readonly onResponse: (response: CdpMessage, large?: LargeMessage) => void;
 }
 
 /** Ends each message on the pipe. JSON contains none. */
@@ -81,11 +82,12 @@ export class CdpPipe implements CdpBrowser {
     if (this.#size > LARGEST_MESSAGE) return;
     let bytes = chunk;
     for (let at = bytes.indexOf(END); at !== -1; at = bytes.indexOf(END)) {
-      const message = Buffer.concat([...this.#unfinished, bytes.subarray(0, at)]).toString();
+      const data = Buffer.concat([...this.#unfinished, bytes.subarray(0, at)]);
       this.#unfinished = [];
       this.#size = 0;
       bytes = bytes.subarray(at + 1);
-      this.#dispatch(JSON.parse(message) as CdpMessage);
+      const large = LargeMessage.read(data);
+      this.#dispatch(large?.ends ?? (JSON.parse(String(data)) as CdpMessage), large);
     }
     if (bytes.length === 0) return;
     this.#unfinished.push(bytes);
@@ -96,12 +98,13 @@ export class CdpPipe implements CdpBrowser {
     this.#input.destroy();
   }
 
-  #dispatch(message: CdpMessage): void {
+  /** @param large The message, if `message` has only its ends. */
+  #dispatch(message: CdpMessage, large: LargeMessage | undefined): void {
     const { id, method, params, sessionId } = message;
     if (typeof id === 'number') {
       const pending = this.#pending.get(id);
       this.#pending.delete(id);
-      return pending?.onResponse(message);
+      return pending?.onResponse(message, large);
     }
     // Events of the pipe's own session have no sessionId.
     const owner = typeof sessionId === 'string' ? this.#owners.get(sessionId) : undefined;
@@ -110,7 +113,7 @@ export class CdpPipe implements CdpBrowser {
     const target = isRecord(params) ? String(params['sessionId']) : '';
     if (method === 'Target.attachedToTarget') this.#owners.set(target, owner);
     if (method === 'Target.detachedFromTarget') this.#owners.delete(target);
-    owner.receive(message);
+    owner.receive(message, large);
   }
 
   #resume(): void {
@@ -153,13 +156,19 @@ export class PipeClient implements CdpChannel {
     const { id, sessionId } = command;
     // Chromium treats an empty session as the pipe's own session, whose settings would outlive the client.
     const session = sessionId === undefined || sessionId === '' ? this.session : sessionId;
-    this.#pipe.send({ ...command, sessionId: session }, (response) => this.receive({ ...response, id }));
+    this.#pipe.send({ ...command, sessionId: session }, (response, large) =>
+      this.receive({ ...response, id }, large),
+    );
   }
 
-  receive(message: CdpMessage): void {
+  /** @param large The message, if `message` has only its ends. */
+  receive(message: CdpMessage, large?: LargeMessage): void {
     if (this.#hasEnded) return;
     const { sessionId, ...rest } = message;
-    this.#receiver.onMessage(sessionId === this.session ? rest : message);
+    const ends = sessionId === this.session ? rest : message;
+    if (large && this.#receiver.onLarge) return this.#receiver.onLarge(large.withEnds(ends));
+    const whole = large ? large.parsed(ends) : ends;
+    if (whole) this.#receiver.onMessage(whole);
   }
 
   /** Ends the client. Chromium then undoes what it set up, and resumes what it paused. */

@@ -1,6 +1,5 @@
 import type { WebSocket } from 'ws';
 import { LARGEST_OF_POOL } from '../../shared/message-limit.js';
-import type { CdpMessage } from '../../net/cdp-connection.js';
 import type { PipeClient } from '../browser/cdp-pipe.js';
 import type { Chromium } from '../browser/chromium.js';
 import { closeWebSocket, GOING_AWAY, receiveFrom, sendTo, SERVER_ERROR, slowDown } from './websocket.js';
@@ -29,7 +28,8 @@ export class ServedCdpSocket {
 
   async #open(): Promise<void> {
     const client = await this.#browser.pipe.connect({
-      onMessage: (message) => this.#receive(message),
+      onMessage: (message) => sendTo(this.#socket, JSON.stringify(message)),
+      onLarge: (json) => sendTo(this.#socket, json),
       onEnd: () => closeWebSocket(this.#socket, GOING_AWAY, 'The browser has ended.'),
     });
     if (this.#socket.readyState !== this.#socket.OPEN) return client.close();
@@ -53,9 +53,5 @@ export class ServedCdpSocket {
     this.#early.push(command);
     this.#earlySize += command.length;
     if (this.#earlySize > LARGEST_OF_POOL) this.#socket.terminate();
-  }
-
-  #receive(message: CdpMessage): void {
-    sendTo(this.#socket, JSON.stringify(message));
   }
 }

@@ -61,6 +61,77 @@ it.each<[what: string, command: CdpMessage, sessionId: string]>([
   },
 );
 
+/** Of more than 64 KiB. */
+const TEXT = 'ä'.repeat(40_000);
+const TEXT_LIKE_ENDS = `"},"id":1,"sessionId":"OTHER"}${TEXT}{"id":1,"result":{`;
+
+/** Connects a client that passes large messages on, and one that reads them. Each has a command without a response. */
+async function connectBoth() {
+  const { pipe, connect, read, say, output } = openPipe();
+  const { client: reader, received } = await connect('READER');
+  const passedOn: string[] = [];
+  const opening = pipe.connect({
+    onMessage: (message) => passedOn.push(JSON.stringify(message)),
+    onLarge: (json) => passedOn.push(String(json)),
+    onEnd: () => {},
+  });
+  say({ id: read()[0]!.id, result: { sessionId: 'PASSER' } });
+  const passer = await opening;
+  for (const client of [reader, passer]) client.send({ id: 7, method: 'A.b' });
+  const [toReader, toPasser] = read().map(({ id }) => id) as [number, number];
+  const write = (json: string) => void output.write(`${json}\0`);
+  return { write, received, passedOn, toReader, toPasser };
+}
+
+it('passes the content of a large message on as Chromium wrote it: nobody waits until it is parsed', async () => {
+  const { write, passedOn, toPasser } = await connectBoth();
+  // No parser would read this content.
+  const content = `{"levels":${'['.repeat(1e6)}x${']'.repeat(1e6)},"text":${JSON.stringify(TEXT_LIKE_ENDS)}}`;
+  write(`{"id":${toPasser},"result":${content},"sessionId":"PASSER"}`);
+  write(`{"method":"A.b","params":${content},"sessionId":"PASSER"}`);
+  write(`{"method":"A.b","params":${content},"sessionId":"NOBODY"}`);
+  write(`{"method":"A.b","params":${content}}`);
+  write('{"method":"A.end","params":{},"sessionId":"PASSER"}');
+  await expect.poll(() => passedOn.at(-1)).toBe('{"method":"A.end","params":{}}');
+  expect(passedOn.slice(0, -1)).toEqual([
+    `{"id":7,"result":${content}}`,
+    `{"method":"A.b","params":${content}}`,
+  ]);
+});
+
+it('separates the sessions of large messages, as of others', async () => {
+  const { write, passedOn, toPasser } = await connectBoth();
+  const sessionId = 'PAGE';
+  const targetInfo = { title: TEXT_LIKE_ENDS };
+  const attached = { method: 'Target.attachedToTarget', params: { sessionId, targetInfo } };
+  const event = { method: 'A.b', params: { text: TEXT_LIKE_ENDS } };
+  const failure = { error: { code: -32_000, message: TEXT_LIKE_ENDS } };
+  write(JSON.stringify({ ...attached, sessionId: 'PASSER' }));
+  write(JSON.stringify({ ...event, sessionId }));
+  write(JSON.stringify({ id: toPasser, ...failure, sessionId }));
+  await expect.poll(() => passedOn).toHaveLength(3);
+  expect(passedOn.map((text) => JSON.parse(text) as unknown)).toEqual([
+    attached,
+    { ...event, sessionId },
+    { id: 7, ...failure, sessionId },
+  ]);
+});
+
+it('parses a large message for a client that reads it, without what would take too long', async () => {
+  const { write, received, toReader } = await connectBoth();
+  const params = { text: TEXT_LIKE_ENDS };
+  const tooMany = `{"lists":[${'[],'.repeat(500_000)}0]}`;
+  write(JSON.stringify({ method: 'A.b', params, sessionId: 'READER' }));
+  write(`{"method":"A.b","params":${tooMany},"sessionId":"READER"}`);
+  write(`{"id":${toReader},"result":${tooMany},"sessionId":"READER"}`);
+  await expect.poll(() => received).toHaveLength(2);
+  const message = expect.stringContaining('500,000 values') as string;
+  expect(received).toEqual([
+    { method: 'A.b', params },
+    { id: 7, error: { code: -32_000, message } },
+  ]);
+});
+
 it.each([undefined, null, [], 5, {}, { id: '1', method: 'A.b' }, { method: 'A.b' }])(
   'answers %j, which is no command, with an error',
   async (command) => {
