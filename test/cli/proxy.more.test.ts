@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -58,6 +59,23 @@ it('prints which lease was refused a host, by its name', async () => {
   await browser.close();
   const { stderr } = await proxy.end('SIGTERM');
   expect(stderr).toBe('Stopping.\n');
+});
+
+it('ends at SIGTERM, and releases the browser, while the server of a client of Playwright works without end', async () => {
+  await using site = await Site.open((_request, response) => response.end());
+  const proxy = start('--json');
+  const [, url] = await proxy.prints(/"type":"serving".*"playwright":"([^"]+)"/);
+  const browser = await chromium.connect(url!);
+  const page = await browser.newPage();
+  await page.route(/(a+)+$/, (route) => route.continue());
+  const endless = page.goto(`${site.url}/${'a'.repeat(100)}!`).catch(() => {});
+  // A call after this one has no answer.
+  const isBlocked = () => Promise.race([page.title().then(() => false), wait(500, true)]);
+  await expect.poll(isBlocked).toBe(true);
+  expect(await proxy.end('SIGTERM')).toMatchObject({ code: 0, stderr: 'Stopping.\n' });
+  await endless;
+  expect(leased()).toBe(0);
+  await proxy.leavesNothing();
 });
 
 it('prints JSON, and saves the recordings in a folder', async () => {
