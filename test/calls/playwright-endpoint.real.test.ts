@@ -108,6 +108,9 @@ it('uploads a file of more than the 50 MB that Playwright itself sends to anothe
 it('ends a client whose message is above a limit, with the reason, and no other', async () => {
   await start();
   const raw = await RawClient.open();
+  // A file of 12 MB in base64. Playwright itself needs far longer to put one into a page.
+  const answer = await raw.call('Browser', 'newContext', { bytes: 'A'.repeat(16_000_000) });
+  expect(answer).toHaveProperty('result');
   const end = once(raw.socket, 'close');
   raw.socket.send(`{"id":99,"guid":"","method":"initialize","params":{"a":[${'[],'.repeat(1e6)}0]}}`);
   const [code, reason] = await end;
