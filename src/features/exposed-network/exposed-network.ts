@@ -7,6 +7,7 @@ import type { ExposePlan, Lasting } from './context.js';
 import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
 import { ExposedSender } from './exposed-request.js';
 import { fetchScript } from './exposed-streams.js';
+import { uploadScript } from './exposed-uploads.js';
 import { webSocketScript } from './exposed-websocket.js';
 import { Interception } from './interception.js';
 import { RequestBodies } from './request-bodies.js';
@@ -37,7 +38,7 @@ export class ExposedNetwork implements ConnectExtension {
       bodies: new Bodies(),
       uploads: new RequestBodies(clients),
       events: new EventStreams(signal),
-      script: `${webSocketScript(hosts)} ${fetchScript(hosts)} ${EVENTS_SCRIPT}`,
+      script: `${webSocketScript(hosts)} ${fetchScript(hosts)} ${EVENTS_SCRIPT} ${uploadScript(hosts)}`,
       end: signal,
     };
     filter.add(this.#lasting.uploads.rules);

@@ -5,6 +5,7 @@ import type { CdpSocket } from '../../connect/socket.js';
 import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
 import type { Lasting } from './context.js';
 import { ExposedStreams } from './exposed-streams.js';
+import { ExposedUploads } from './exposed-uploads.js';
 import { ExposedWebSockets } from './exposed-websocket.js';
 import { PausedRequest, type Answering } from './paused-request.js';
 import { Targets, type AttachedTarget } from './targets.js';
@@ -30,6 +31,7 @@ export class Interception {
       (sessionId, contextId) => {
         this.#webSockets.leave(sessionId, contextId);
         this.#context.streams.leave(sessionId, contextId);
+        this.#context.kept.leave(sessionId, contextId);
         for (const frameId of targets.framesOf(sessionId, contextId)) lasting.events.leave(frameId);
       },
     );
@@ -40,11 +42,12 @@ export class Interception {
       'Runtime.bindingCalled': (call, session) => {
         this.#webSockets.receive(call, session);
         this.#context.streams.receive(call, session);
+        this.#context.kept.receive(call, session);
       },
     });
     const context = { ...lasting, cdp, targets, signal: this.#abort.signal };
     this.#webSockets = new ExposedWebSockets(context);
-    this.#context = { ...context, streams: new ExposedStreams(context) };
+    this.#context = { ...context, streams: new ExposedStreams(context), kept: new ExposedUploads(context) };
     void socket.ended.then(() => this.#end());
   }
 
@@ -88,7 +91,7 @@ export class Interception {
   }
 
   async #prepare(target: AttachedTarget): Promise<void> {
-    const { cdp, streams, script: source } = this.#context;
+    const { cdp, streams, kept, script: source } = this.#context;
     const send = (method: string, params: object = {}) => cdp.send(method, params, target.sessionId);
     // The browser's own `Fetch.enable` applies to what is loaded later. Those of open pages and workers make them create their loaders again.
     const renewed = this.#isOpen ? [] : [send('Fetch.enable', { patterns: [] }), send('Fetch.disable')];
@@ -97,6 +100,7 @@ export class Interception {
     await Promise.all([
       ...renewed,
       streams.function.add(target),
+      kept.function.add(target),
       this.#webSockets.function.add(target),
       // For the origins of documents.
       send('Runtime.enable'),

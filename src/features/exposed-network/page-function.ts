@@ -47,15 +47,18 @@ export class PageFunction {
     return target && { target, contextId, place: `${sessionId} ${contextId}` };
   }
 
-  /** Resolves when the page has received a message, or can't. */
-  async tell({ target, contextId }: Caller, message: object): Promise<void> {
+  /** Resolves with the answer of the page to a message; undefined if it can't receive it. */
+  async tell({ target, contextId }: Caller, message: object): Promise<unknown> {
     const call = {
-      functionDeclaration: `function (message) { globalThis.${this.#name}?.(message); }`,
+      functionDeclaration: `function (message) { return globalThis.${this.#name}?.(message); }`,
       executionContextId: contextId,
       // Not in the code of an expression, which the browser would keep for some time.
       arguments: [{ value: message }],
+      awaitPromise: true,
+      returnByValue: true,
     };
-    await this.#context.cdp.send('Runtime.callFunctionOn', call, target.sessionId).catch(() => {});
+    const told = this.#context.cdp.send('Runtime.callFunctionOn', call, target.sessionId);
+    return told.then(({ result }) => result.value).catch(() => {});
   }
 
   /** Answers a call that has no effect. A page can call without an end, and not take the answers. */
@@ -83,7 +86,7 @@ export function scriptOf<Values>(
  */
 export type OpenChannel = (
   name: string,
-  receive: (message: never) => void,
+  receive: (message: never) => unknown,
   lose: () => void,
 ) => ((message: string) => void) | undefined;
 

@@ -9,6 +9,7 @@ import { LEFT, type EventsRequest, type EventStream } from './exposed-events.js'
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { Received } from './exposed-request.js';
 import { isOwnHeader, type ExposedStreams } from './exposed-streams.js';
+import type { ExposedUploads } from './exposed-uploads.js';
 import type { TrackedRequest } from './fetch-requests.js';
 import { beginningOf, isFile, isRange, isStreamOfEvents } from './response-kinds.js';
 import { isKeptBack } from './same-site.js';
@@ -50,6 +51,8 @@ type Way = 'events' | 'range' | 'file' | 'parts';
 /** What answers the requests of one WebSocket. */
 export interface Answering extends Context {
   readonly streams: ExposedStreams;
+  /** The large bodies that pages keep. */
+  readonly kept: ExposedUploads;
 }
 
 /** A request that the browser has paused: it is sent from here, and its response delivered. */
@@ -126,7 +129,7 @@ export class PausedRequest {
     const conditions = await clients.conditionsOf(targets, frameId);
     if (conditions?.offline) throw failure('OFFLINE');
     const started = clock.now();
-    using upload = await uploads.read(this.#paused, targets);
+    using upload = await uploads.read(this.#paused, this.#context, signal);
     const headers = { ...added, ...(await this.#userAgent()), ...request.headers };
     const sent = { url: this.#url, method: request.method, headers, body: upload.bytes };
     const received = await sender.send(sent, signal);

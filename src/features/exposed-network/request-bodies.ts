@@ -4,6 +4,7 @@ import type { MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
 import { ShownError } from './body-reader.js';
 import type { BrowserClients } from './browser-clients.js';
+import { sizeWithKept, type ExposedUploads } from './exposed-uploads.js';
 import type { Targets } from './targets.js';
 
 /** Maximum size in bytes of the bodies of several requests together: a browser sends each as a whole, and a server can be slow. */
@@ -25,6 +26,13 @@ interface FormFile {
   readonly name: string;
   /** Of the form, or of its page. */
   readonly frameId: string | undefined;
+}
+
+/** Where bodies can be, besides in a request. */
+export interface Sources {
+  readonly targets: Targets;
+  /** Those that pages keep. */
+  readonly kept: Pick<ExposedUploads, 'read'>;
 }
 
 /** A body in the memory of this process, until it is disposed. */
@@ -57,7 +65,11 @@ export class RequestBodies {
   }
 
   /** Reads the body of a request, which loses its own. Rejects if it can't be read, or others occupy the memory. */
-  async read({ request, frameId }: PausedRequest, targets: Targets): Promise<Upload> {
+  async read(
+    { request, frameId }: PausedRequest,
+    { targets, kept }: Sources,
+    signal: AbortSignal,
+  ): Promise<Upload> {
     const { postDataEntries: parts } = request;
     if (request.hasPostData === true && !parts) throw new ShownError(UNREADABLE);
     // Its text is larger than the bytes.
@@ -65,11 +77,21 @@ export class RequestBodies {
     const read: Buffer[] = [];
     for (const { bytes } of parts ?? [])
       read.push(bytes === undefined ? await this.#readFile(read.at(-1), frameId, targets) : bytesOf(bytes));
-    const bytes = parts && (read.length === 1 ? read[0] : Buffer.concat(read));
-    const size = bytes?.length ?? 0;
-    if (this.#uploading > 0 && this.#uploading + size > MOST_UPLOADING) throw new ShownError(TOO_MANY);
+    const sent = parts && (read.length === 1 ? read[0]! : Buffer.concat(read));
+    // A page can name any size.
+    const named = sent && sizeWithKept(sent);
+    const size = named ?? sent?.length ?? 0;
+    const isAlone = this.#uploading === 0 && named === undefined;
+    if (!isAlone && this.#uploading + size > MOST_UPLOADING) throw new ShownError(TOO_MANY);
     this.#uploading += size;
-    return { bytes, [Symbol.dispose]: () => void (this.#uploading -= size) };
+    const free = () => void (this.#uploading -= size);
+    try {
+      const bytes = named === undefined ? sent : await kept.read(sent!, named, signal);
+      return { bytes, [Symbol.dispose]: free };
+    } catch (error) {
+      free();
+      throw error;
+    }
   }
 
   /**

@@ -17,7 +17,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { WebSocketServer } from 'ws';
 import * as playwright from '../../../src/playwright.js';
 import * as puppeteer from '../../../src/puppeteer.js';
-import type { RunEvent } from '../../../src/index.js';
+import { BrowserPool, type RunEvent } from '../../../src/index.js';
+import { cdp } from '../../../src/services.js';
+import { startChromium } from '../../support/chromium.js';
 import { DRIVERS, type AnyLease } from '../../support/drivers.js';
 import { FaultBench } from '../../support/fault-bench.js';
 import { useLocalPool } from '../../support/local.js';
@@ -30,6 +32,9 @@ const used = useLocalPool({
 });
 
 const LARGE = Buffer.alloc(8 * 1024 * 1024, 'large ');
+/** Above 256 MB as a message of the browser, in which each becomes 7.3 characters. */
+const ZEROS = 37 * 1024 * 1024;
+const LARGE_UPLOAD = 16 * 1024 * 1024;
 const BINARY = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 const HTML = { 'content-type': 'text/html' };
 const FORM =
@@ -45,6 +50,13 @@ const APP: Record<string, (request: IncomingMessage, response: ServerResponse) =
   '/headers': ({ headers }, response) => response.end(JSON.stringify(headers)),
   '/echo': async (request, response) => response.writeHead(200, HTML).end(await buffer(request)),
   '/size': async (request, response) => response.end(`${(await buffer(request)).length > LARGE.length}`),
+  '/ends': async (request, response) => {
+    const body = await buffer(request);
+    const at = body.indexOf('first');
+    response.end(
+      `${body.subarray(at, at + 5)} ${body.indexOf('last') - at} ${request.headers['content-type']}`,
+    );
+  },
   '/binary': (_request, response) => response.end(BINARY),
   '/large': (_request, response) => response.end(LARGE),
   '/attachment': (_request, response) => {
@@ -258,6 +270,30 @@ it('goes on when only its own WebSocket was lost, and an EventSource misses no e
     return page.evaluate('fetch("/gzip").then((response) => response.text())');
   });
   expect([seen, live.length]).toEqual(['compressed', 1]);
+});
+
+it('receives whole uploads that Chromium can not send over its debugging port as one message', async () => {
+  await using browser = await startChromium();
+  await using pool = new BrowserPool('mine', { service: cdp(`http://${new URL(browser.url).host}`) });
+  const visit = async ({ page }: playwright.PlaywrightHandles) => {
+    await page.goto(app);
+    const sent = await page.evaluate<string[]>(`(async () => {
+      const file = (size) => new File(['first', new Uint8Array(size), 'last'], 'a.bin', { type: 'a/type' });
+      const form = new FormData();
+      form.append('file', file(${ZEROS}));
+      const fetched = await (await fetch('/ends', { method: 'POST', body: form })).text();
+      const request = new XMLHttpRequest();
+      request.open('POST', '/ends');
+      request.send(file(${LARGE_UPLOAD}));
+      await new Promise((resolve) => (request.onloadend = resolve));
+      return [fetched, request.responseText];
+    })()`);
+    return sent;
+  };
+  const { value } = await playwright.withPooledBrowser(pool, visit, { exposeNetwork: 'localhost' });
+  const multipart = new RegExp(`^first ${ZEROS + 5} multipart/form-data; boundary=----\\w+$`);
+  const ofXhr = `first ${LARGE_UPLOAD + 5} a/type`;
+  expect(value).toEqual([expect.stringMatching(multipart), ofXhr]);
 });
 
 describe('with Playwright', () => {

@@ -25,7 +25,7 @@ import {
 } from '../../../src/features/exposed-network/exposed-request.js';
 import { ExposedStreams } from '../../../src/features/exposed-network/exposed-streams.js';
 import { ExposedWebSockets } from '../../../src/features/exposed-network/exposed-websocket.js';
-import { RequestBodies } from '../../../src/features/exposed-network/request-bodies.js';
+import { RequestBodies, type Sources } from '../../../src/features/exposed-network/request-bodies.js';
 import { Room, Share } from '../../../src/features/exposed-network/room.js';
 import { Targets } from '../../../src/features/exposed-network/targets.js';
 import type { CdpClient } from '../../../src/connect/cdp-client.js';
@@ -508,7 +508,7 @@ describe('a request of an exposed URL', () => {
     const read = () => {
       const postDataEntries = [{ bytes: new Uint8Array(300 * 1024 * 1024) }];
       const request = { url: 'http://a/', method: 'POST', headers: {}, hasPostData: true, postDataEntries };
-      return bodies.read({ request, frameId: 'frame' }, {} as Targets);
+      return bodies.read({ request, frameId: 'frame' }, {} as Sources, new AbortController().signal);
     };
     const first = await read();
     expect(first.bytes?.length).toBe(300 * 1024 * 1024);
