@@ -19,61 +19,72 @@ function isChallenge(status: number | undefined, headers: Headers = {}): boolean
   );
 }
 
-/** Whether a URL has a user name or a password. */
-function hasUserInfo(url: unknown): boolean {
+/** Whether a command has a URL with a user name or a password. */
+function hasUserInfo({ url }: { readonly url?: unknown }): boolean {
   if (typeof url !== 'string' || !url.includes('@') || !URL.canParse(url)) return false;
   const { username, password } = new URL(url);
   return username !== '' || password !== '';
 }
 
+function isAnswer(params: object): boolean {
+  return /ProvideCredentials|provideCredentials/.test(JSON.stringify(params));
+}
+
+function ignoresCertificates({ ignore }: { readonly ignore?: unknown }): boolean {
+  return ignore !== false;
+}
+
+const WITHIN_BIDI: Readonly<Record<string, (params: object) => boolean>> = {
+  'Fetch.continueWithAuth': isAnswer,
+  'Security.setIgnoreCertificateErrors': ignoresCertificates,
+};
+
 /**
- * Calls a function for each sign of an HTTP login that a client of a browser shows or sees: no command of the browser removes such
+ * Calls a function for each sign of an HTTP login that a client of a browser shows or sees, with the session of its page: no command of the browser removes such
  * a login. What a page logs in to by itself, without a challenge that a client sees, stays unseen.
  *
  * A client that ignores the errors of certificates counts, too: its context accepts them from then on.
  */
-export function httpLoginRules(onLogin: () => void): MessageRules {
-  const note = (isLogin: boolean) => {
-    if (isLogin) onLogin();
-    return undefined;
-  };
-  const ofUrl = ({ url }: { readonly url?: unknown }) => note(hasUserInfo(url));
-  const ofAnswer = (params: object) =>
-    note(/ProvideCredentials|provideCredentials/.test(JSON.stringify(params)));
-  const ofCertificates = ({ ignore }: { readonly ignore?: unknown }) => note(ignore !== false);
-  const within: Readonly<Record<string, (params: object) => undefined>> = {
-    'Fetch.continueWithAuth': ofAnswer,
-    'Security.setIgnoreCertificateErrors': ofCertificates,
-  };
-  const answered = ({
-    response,
-  }: {
-    readonly response: { readonly status: number; readonly headers: Headers };
-  }) => note(isChallenge(response.status, response.headers));
+export function httpLoginRules(onLogin: (sessionId: string | undefined) => void): MessageRules {
+  const noted =
+    <Params>(isLogin: (params: Params) => boolean) =>
+    (params: Params, sessionId: string | undefined) => {
+      if (isLogin(params)) onLogin(sessionId);
+      return undefined;
+    };
+  const ofUrl = noted(hasUserInfo);
+  const answered = noted(
+    ({ response }: { readonly response: { readonly status: number; readonly headers: Headers } }) =>
+      isChallenge(response.status, response.headers),
+  );
   return {
     commands: {
       'Page.navigate': ofUrl,
       'Target.createTarget': ofUrl,
       'Network.loadNetworkResource': ofUrl,
       'Fetch.continueRequest': ofUrl,
-      'Fetch.continueWithAuth': ofAnswer,
-      'Security.setIgnoreCertificateErrors': ofCertificates,
-      'Security.handleCertificateError': ({ action }) => note(action === 'continue'),
-      'session.new': (params) => note(/"acceptInsecureCerts":true/.test(JSON.stringify(params))),
+      'Fetch.continueWithAuth': noted(isAnswer),
+      'Security.setIgnoreCertificateErrors': noted(ignoresCertificates),
+      'Security.handleCertificateError': noted(({ action }) => action === 'continue'),
+      'session.new': noted((params) => /"acceptInsecureCerts":true/.test(JSON.stringify(params))),
       'browsingContext.navigate': ofUrl,
       'network.continueRequest': ofUrl,
-      'network.continueWithAuth': ofAnswer,
-      'goog:cdp.sendCommand': ({ method, params = {} }) => (within[String(method)] ?? ofUrl)(params),
+      'network.continueWithAuth': noted(isAnswer),
+      'goog:cdp.sendCommand': noted(({ method, params = {} }) =>
+        (WITHIN_BIDI[String(method)] ?? hasUserInfo)(params),
+      ),
     },
     readsNoBodies: true,
     events: {
       'Network.responseReceived': answered,
-      'Network.responseReceivedExtraInfo': ({ statusCode, headers }) =>
-        note(isChallenge(statusCode, headers)),
-      'Fetch.requestPaused': ({ responseStatusCode, responseHeaders }) =>
-        note(isChallenge(responseStatusCode, responseHeaders)),
-      'Fetch.authRequired': () => note(true),
-      'network.authRequired': () => note(true),
+      'Network.responseReceivedExtraInfo': noted(({ statusCode, headers }) =>
+        isChallenge(statusCode, headers),
+      ),
+      'Fetch.requestPaused': noted(({ responseStatusCode, responseHeaders }) =>
+        isChallenge(responseStatusCode, responseHeaders),
+      ),
+      'Fetch.authRequired': noted(() => true),
+      'network.authRequired': noted(() => true),
       'network.responseStarted': answered,
       'network.responseCompleted': answered,
     },

@@ -62,10 +62,13 @@ export function installRules(
  * Notes that the windows of the browser's own context change: the last one stays, as it is, with the blank page of the next lease.
  *
  * @param contexts Those of the lease, whose windows close with them.
+ * @param sessions Those of pages in these contexts: Playwright resizes each of its windows.
  */
-export function windowRules(contexts: ReadonlySet<string>, onWindowChanged: () => void): MessageRules {
-  /** The sessions of pages in these contexts: Playwright resizes each of its windows. */
-  const sessions = new Set<string | undefined>();
+export function windowRules(
+  contexts: ReadonlySet<string>,
+  sessions: ReadonlySet<string | undefined>,
+  onWindowChanged: () => void,
+): MessageRules {
   const note = (isChanged: boolean) => {
     if (isChanged) onWindowChanged();
     return undefined;
@@ -82,11 +85,6 @@ export function windowRules(contexts: ReadonlySet<string>, onWindowChanged: () =
         note(type === 'window' && !contexts.has(userContext ?? '')),
       'goog:cdp.sendCommand': ({ method }) =>
         note(method === 'Browser.setWindowBounds' || method === 'Browser.setContentsSize'),
-    },
-    events: {
-      'Target.attachedToTarget': ({ sessionId, targetInfo }) => {
-        if (contexts.has(targetInfo.browserContextId ?? '')) sessions.add(sessionId);
-      },
     },
   };
 }

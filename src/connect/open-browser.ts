@@ -109,15 +109,17 @@ export class OpenBrowser {
     this.#socket = socket;
     this.#filter = filterOf(socket, plan.onMisfit);
     this.#rules = plan.additions.flatMap((one) => one.rules ?? []);
-    const logins = httpLoginRules(() => {
+    const sessions = new Set<string | undefined>();
+    const logins = httpLoginRules((sessionId) => {
       this.#httpLogins++;
-      plan.onHttpLogin();
+      // It ends with its context.
+      if (!sessions.has(sessionId)) plan.onHttpLogin();
     });
     this.#notes = [
       logins,
-      notesOf(plan.contexts),
+      notesOf(plan.contexts, sessions),
       installRules(plan.onExtension, plan.onLasting),
-      windowRules(plan.contexts, plan.onWindowChanged),
+      windowRules(plan.contexts, sessions, plan.onWindowChanged),
     ];
     this.#watch = new BidiWatch(plan.onOwnContextUsed);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
@@ -284,9 +286,14 @@ export class OpenBrowser {
   }
 }
 
-/** Their own names can be equal: the user contexts of WebDriver BiDi are the contexts of CDP. */
-function notesOf(contexts: Set<string>): MessageRules {
+/** Notes the contexts of the lease, and the sessions of the pages there. Their own names can be equal: the user contexts of WebDriver BiDi are the contexts of CDP. */
+function notesOf(contexts: Set<string>, sessions: Set<string | undefined>): MessageRules {
   return {
+    events: {
+      'Target.attachedToTarget': ({ sessionId, targetInfo }) => {
+        if (contexts.has(targetInfo.browserContextId ?? '')) sessions.add(sessionId);
+      },
+    },
     results: {
       'Target.createBrowserContext': ({ browserContextId }) => void contexts.add(browserContextId),
       'browser.createUserContext': ({ userContext }) => void contexts.add(userContext),

@@ -285,6 +285,19 @@ describe.runIf(hasOpenSsl)('a certificate that nobody trusts', () => {
       () =>
         withPooledBrowser(used.pool, open, { context: 'new', contextOptions: { ignoreHTTPSErrors: true } }),
     ],
+    [
+      'an option of a further context',
+      'reused',
+      () =>
+        withPooledBrowser(used.pool, async ({ browser }) => {
+          const credentials = { username: 'user', password: 'secret' };
+          const options = { ignoreHTTPSErrors: true, httpCredentials: credentials };
+          const page = await (await browser.newContext(options)).newPage();
+          await page.goto(inSite('private'));
+          expect(await page.title()).toBe('logged in');
+          return open({ page });
+        }),
+    ],
   ])('that a lease accepted by %s is refused in the next one', async (_how, released, use) => {
     expect(await use()).toMatchObject({ value: 'accepted', released });
     expect((await withPooledBrowser(used.pool, open)).value).not.toBe('accepted');
