@@ -73,6 +73,12 @@ export class ExposedUploads {
     for (const [id, { place }] of this.#kept) if (`${place} `.startsWith(prefix)) this.#kept.delete(id);
   }
 
+  /** Returns the size in bytes that a body has with what its stand-ins stand for. Undefined if it has none. */
+  sizeWith(body: Buffer): number | undefined {
+    if (!body.includes(MARK)) return undefined;
+    return standInsOf(body).reduce((sum, { size, from, to }) => sum + size - (to - from), body.length);
+  }
+
   /**
    * Reads what the stand-ins of a body stand for. Rejects if a page does not answer.
    *
@@ -111,12 +117,6 @@ export class ExposedUploads {
     }
     throw new ShownError(GONE);
   }
-}
-
-/** Returns the size in bytes that a body has with what its stand-ins stand for. Undefined if it has none. */
-export function sizeWithKept(body: Buffer): number | undefined {
-  if (!body.includes(MARK)) return undefined;
-  return standInsOf(body).reduce((sum, { size, from, to }) => sum + size - (to - from), body.length);
 }
 
 function standInsOf(body: Buffer): StandIn[] {

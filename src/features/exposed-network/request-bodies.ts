@@ -4,7 +4,6 @@ import type { MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
 import { ShownError } from './body-reader.js';
 import type { BrowserClients } from './browser-clients.js';
-import { sizeWithKept, type ExposedUploads } from './exposed-uploads.js';
 import type { Targets } from './targets.js';
 
 /** Maximum size in bytes of the bodies of several requests together: a browser sends each as a whole, and a server can be slow. */
@@ -32,7 +31,10 @@ interface FormFile {
 export interface Sources {
   readonly targets: Targets;
   /** Those that pages keep. */
-  readonly kept: Pick<ExposedUploads, 'read'>;
+  readonly kept: {
+    sizeWith(body: Buffer): number | undefined;
+    read(body: Buffer, size: number, signal: AbortSignal): Promise<Buffer>;
+  };
 }
 
 /** A body in the memory of this process, until it is disposed. */
@@ -79,7 +81,7 @@ export class RequestBodies {
       read.push(bytes === undefined ? await this.#readFile(read.at(-1), frameId, targets) : bytesOf(bytes));
     const sent = parts && (read.length === 1 ? read[0]! : Buffer.concat(read));
     // A page can name any size.
-    const named = sent && sizeWithKept(sent);
+    const named = sent && kept.sizeWith(sent);
     const size = named ?? sent?.length ?? 0;
     const isAlone = this.#uploading === 0 && named === undefined;
     if (!isAlone && this.#uploading + size > MOST_UPLOADING) throw new ShownError(TOO_MANY);
