@@ -566,6 +566,8 @@ describe('a client of the protocol has no path to this machine:', () => {
       '{"guid":"a","method":"b"}',
     ];
     for (const text of texts) {
+      // Its browser has one client at a time.
+      await expect.poll(() => proxy.counts).toMatchObject({ connected: 0 });
       const socket = new WebSocket(`${proxy.playwrightUrl}/alice`);
       await once(socket, 'open');
       socket.send(text);
