@@ -106,6 +106,8 @@ export class ProxiedBrowser {
   /** Resolves when the browser is released. */
   readonly ended: Promise<void>;
   isLeased = false;
+  /** Its client has disconnected, and what served it is ending. */
+  isBeingLeft = false;
   /** Number of clients that use the browser, or wait for it. */
   clients = 0;
   readonly #plan: ProxyPlan;
@@ -140,6 +142,7 @@ export class ProxiedBrowser {
    */
   async serve(how: HowToServe, use: Use): Promise<void> {
     this.clients++;
+    this.isBeingLeft = false;
     clock.clearTimeout(this.#keeping);
     let isIdle = false;
     try {

@@ -41,6 +41,8 @@ const NO_PATH =
 
 /** Time in ms for the last client of a name to disconnect: its end can arrive after the next client. */
 const HANDOVER = 1000;
+/** The same for what served a client that has disconnected: the thread of a client of Playwright ends slowly on a busy machine. */
+const LONGEST_HANDOVER = 10_000;
 /** Time in ms between two looks. */
 const LOOK = 20;
 
@@ -301,6 +303,7 @@ export class ProxyServer implements AsyncDisposable {
           const how = { channel, over: browser.over, idleTimeout: isExtension ? Infinity : idleTimeout };
           const isIdle = await serveClient(client, far, how);
           this.#connected--;
+          browser.isBeingLeft = true;
           emit({ type: 'disconnected', ...named, sessionId, isIdle });
           return isIdle;
         } finally {
@@ -361,7 +364,8 @@ export class ProxyServer implements AsyncDisposable {
   /** Waits a moment for the last client of the name. */
   async #handover(key: Place['key'], signal: AbortSignal): Promise<void> {
     const began = clock.now();
-    while (this.#isInUse(key) && clock.now() - began < HANDOVER) await delay(LOOK, signal);
+    const longest = () => (this.#named.get(key)?.isBeingLeft ? LONGEST_HANDOVER : HANDOVER);
+    while (this.#isInUse(key) && clock.now() - began < longest()) await delay(LOOK, signal);
   }
 
   #isInUse(key: Place['key']): boolean {

@@ -197,8 +197,8 @@ export async function openUrl(
   }
 }
 
-/** Time to end a navigation that has failed, in ms. */
-export const SETTLE_TIMEOUT = 2000;
+/** Time to end a navigation that has failed, in ms: a busy browser opens its error page late. */
+export const SETTLE_TIMEOUT = 8000;
 
 /** Chromium opens its error page some time after such a failure. */
 const WITH_ERROR_PAGE = /net::ERR_(?!ABORTED)/;

@@ -139,7 +139,7 @@ describe('at a service that opens no URL, the callback begins at startUrl', () =
     await using used = await open('steel');
     const startUrl = 'http://127.0.0.1:2/';
     const tasks = playwright.mapPooledBrowsers(used.pool, [1, 2, 3], goOn, { startUrl });
-    for await (const outcome of tasks) expect(outcome).toMatchObject({ status: 'fulfilled' });
+    for await (const outcome of tasks) if (outcome.status === 'rejected') throw outcome.reason;
     const { chromium } = await import('playwright-core');
     const proxyEvents: unknown[] = [];
     const onEvent = (event: unknown) => void proxyEvents.push(event);
