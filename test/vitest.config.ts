@@ -101,8 +101,8 @@ export default defineConfig({
     isolate: false,
     // Tests provoke warnings.
     execArgv: ['--no-warnings'],
-    // Most of the time of a test is waiting for another process: four workers leave two cores idle a third of the time.
-    maxWorkers: 6,
+    // Most of the time of a test is waiting for another process: six keep two cores busy, and tests of a slow machine then run out of time.
+    maxWorkers: 4,
     // Many times as long as tests take here: a machine of half the speed, with other work, needs it. A test that needs longer says so
     // beside its title.
     testTimeout: 120_000,

@@ -11,22 +11,18 @@ beforeAll(async () => {
 });
 afterAll(() => pages[Symbol.asyncDispose]());
 
-/** Each end once; `npm run bench -- allowed-hosts-ends` has the whole table. */
+/** Most ends once; `npm run bench -- allowed-hosts-ends` has the whole table. */
 const ENDS: [client: keyof typeof LEASE_ENDS, end: string][] = [
   ['Playwright', 'throw'],
   ['Playwright', 'abort'],
   ['Playwright', "release 'leave'"],
   ['Playwright', "release 'reuse'"],
   ['Playwright', 'SIGTERM'],
-  ['Puppeteer', 'return'],
   ['Puppeteer', "release 'destroy'"],
-  ['Puppeteer', 'lease.release()'],
   ['Puppeteer', 'a context that the client closes'],
   ['proxy /', 'a client that leaves'],
-  ['proxy /', 'a client that is idle'],
   ['proxy /', 'pool.close()'],
   ['proxy /playwright', "release 'reuse'"],
-  ['proxy /playwright', 'proxy.close()'],
 ];
 
 async function watch(client: string, name: string, local: Parameters<End>[0]['local']) {
