@@ -641,7 +641,8 @@ const ROWS: Record<string, Row[]> = {
     ],
     [
       'an upload of 8 MB',
-      async ({ inPage }) => inPage(ofFetch(`'/echo', { method: 'POST', body: new Uint8Array(8_000_000).fill(97) }`)),
+      async ({ inPage }) =>
+        inPage(ofFetch(`'/echo', { method: 'POST', body: new Uint8Array(8_000_000).fill(97) }`)),
     ],
     [
       'an upload of a Blob of 3 MB',
