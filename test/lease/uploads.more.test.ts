@@ -59,7 +59,8 @@ describe.skipIf(refusal !== undefined)('to a browser on another machine', () => 
       far.pool,
       async ({ page }) => {
         await page.goto(site.url);
-        await page.locator('input').setInputFiles(files);
+        // A busy machine needs more than the usual 30 s.
+        await page.locator('input').setInputFiles(files, { timeout: 110_000 });
         return page.evaluate(UPLOAD);
       },
       { connectOptions },
