@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+
 /** These say that a handle has ended, or end it once more: a caller that closes its page late does nothing wrong. */
 const UNCHANGED = new Set(['constructor', 'close', 'disconnect', 'isClosed']);
 
@@ -36,7 +38,8 @@ function methodsOf(handle: object): Map<string, Method> {
 function callAfterEnd(call: () => unknown, toError: (cause: unknown) => Error): unknown {
   try {
     const returned = call();
-    return returned instanceof Promise ? settle(returned, toError) : returned;
+    // Also one of another realm: in Jest's jsdom, the library is loaded outside of it.
+    return types.isPromise(returned) ? settle(returned, toError) : returned;
   } catch (error) {
     throw toError(error);
   }

@@ -30,18 +30,26 @@ function isAnswer(params: object): boolean {
   return /ProvideCredentials|provideCredentials/.test(JSON.stringify(params));
 }
 
+function isAccepted({ action }: { readonly action?: unknown }): boolean {
+  return action === 'continue';
+}
+
 function ignoresCertificates({ ignore }: { readonly ignore?: unknown }): boolean {
   return ignore !== false;
 }
 
-const WITHIN_BIDI: Readonly<Record<string, (params: object) => boolean>> = {
-  'Fetch.continueWithAuth': isAnswer,
-  'Security.setIgnoreCertificateErrors': ignoresCertificates,
-};
+const WITHIN_BIDI = new Map<
+  unknown,
+  (params: { readonly action?: unknown; readonly ignore?: unknown }) => boolean
+>([
+  ['Fetch.continueWithAuth', isAnswer],
+  ['Security.setIgnoreCertificateErrors', ignoresCertificates],
+  ['Security.handleCertificateError', isAccepted],
+]);
 
 /**
- * Calls a function for each sign of an HTTP login that a client of a browser shows or sees, with the session of its page: no command of the browser removes such
- * a login. What a page logs in to by itself, without a challenge that a client sees, stays unseen.
+ * Calls a function for each sign of an HTTP login that a client of a browser shows or sees, with the session of its page: no command of
+ * the browser removes such a login. What a page logs in to by itself, without a challenge that a client sees, stays unseen.
  *
  * A client that ignores the errors of certificates counts, too: its context accepts them from then on.
  */
@@ -65,13 +73,13 @@ export function httpLoginRules(onLogin: (sessionId: string | undefined) => void)
       'Fetch.continueRequest': ofUrl,
       'Fetch.continueWithAuth': noted(isAnswer),
       'Security.setIgnoreCertificateErrors': noted(ignoresCertificates),
-      'Security.handleCertificateError': noted(({ action }) => action === 'continue'),
+      'Security.handleCertificateError': noted(isAccepted),
       'session.new': noted((params) => /"acceptInsecureCerts":true/.test(JSON.stringify(params))),
       'browsingContext.navigate': ofUrl,
       'network.continueRequest': ofUrl,
       'network.continueWithAuth': noted(isAnswer),
       'goog:cdp.sendCommand': noted(({ method, params = {} }) =>
-        (WITHIN_BIDI[String(method)] ?? hasUserInfo)(params),
+        (WITHIN_BIDI.get(method) ?? hasUserInfo)(params),
       ),
     },
     readsNoBodies: true,

@@ -83,8 +83,12 @@ export function windowRules(
       'browser.setClientWindowState': () => note(true),
       'browsingContext.create': ({ type, userContext }) =>
         note(type === 'window' && !contexts.has(userContext ?? '')),
-      'goog:cdp.sendCommand': ({ method }) =>
-        note(method === 'Browser.setWindowBounds' || method === 'Browser.setContentsSize'),
+      'goog:cdp.sendCommand': ({ method, params }) =>
+        note(
+          method === 'Browser.setWindowBounds' ||
+            method === 'Browser.setContentsSize' ||
+            (method === 'Target.createTarget' && params?.['newWindow'] === true),
+        ),
     },
   };
 }

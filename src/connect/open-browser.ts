@@ -286,13 +286,17 @@ export class OpenBrowser {
   }
 }
 
-/** Notes the contexts of the lease, and the sessions of the pages there. Their own names can be equal: the user contexts of WebDriver BiDi are the contexts of CDP. */
+/**
+ * Notes the contexts of the lease, and the sessions of the pages there. Their names can be equal: the user contexts of WebDriver BiDi are
+ * the contexts of CDP.
+ */
 function notesOf(contexts: Set<string>, sessions: Set<string | undefined>): MessageRules {
   return {
     events: {
       'Target.attachedToTarget': ({ sessionId, targetInfo }) => {
         if (contexts.has(targetInfo.browserContextId ?? '')) sessions.add(sessionId);
       },
+      'Target.detachedFromTarget': ({ sessionId }) => void sessions.delete(sessionId),
     },
     results: {
       'Target.createBrowserContext': ({ browserContextId }) => void contexts.add(browserContextId),

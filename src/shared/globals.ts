@@ -45,9 +45,6 @@ function isFake(timer: object | undefined): boolean {
   return timer !== undefined && 'clock' in timer;
 }
 
-/** Jest's jsdom has none. */
-export const { TextDecoder } = process.getBuiltinModule('node:util');
-
 /** What undici, Playwright and Puppeteer need when they are evaluated, and Jest's jsdom does not have. */
 const NEEDED = ['TextDecoder', 'ReadableStream', 'MessagePort', 'Request'];
 

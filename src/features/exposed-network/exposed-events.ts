@@ -1,6 +1,6 @@
+import { TextDecoder } from 'node:util';
 import { onAbort } from '../../shared/abort.js';
 import { clock, delay, startTimer } from '../../shared/clock.js';
-import { TextDecoder } from '../../shared/globals.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { ExposedResponse, Unread } from './body-reader.js';
 import { hideReconnects } from './page-event-source.js';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EventParams } from '../../connect/message.js';
+import { raceAbort } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
 import { ShownError } from './body-reader.js';
 import type { Context } from './context.js';
@@ -101,8 +102,9 @@ export class ExposedUploads {
     for (let from = 0; from < size; from += SLICE) {
       const to = Math.min(from + SLICE, size);
       const keeper = await this.#keeperOf(id, signal);
-      const slice = await this.function.tell(keeper, { id, from, to } satisfies SliceMessage);
-      signal.throwIfAborted();
+      // A page can leave it without an answer.
+      const told = this.function.tell(keeper, { id, from, to } satisfies SliceMessage);
+      const slice = await raceAbort(told, signal);
       const length = typeof slice === 'string' ? whole.write(slice, at + from, to - from, 'base64') : 0;
       if (length !== to - from) throw new ShownError(GONE);
     }
