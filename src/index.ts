@@ -65,7 +65,7 @@ export type {
 export type { LibraryTypes, ReconnectOptions as ReconnectSettings, RetryOptions } from './lease/options.js';
 export type { RefusedHost } from './features/allowed-hosts/options.js';
 export type { ArtifactsOptions } from './features/artifacts/options.js';
-export type { Download, DownloadsOptions } from './features/downloads/options.js';
+export type { Download, DownloadsOptions } from './features/files/options.js';
 export type { RecordingOptions, ReplayStatus } from './features/replays/options.js';
 export { runOf, type FailedRun, type Run, type RunSummary, type Stage, type Timings } from './calls/run.js';
 export type { LeaseOutcome, ReleaseChoice, Released } from './lease/summary.js';
@@ -94,4 +94,4 @@ export type {
   Viewport,
 } from './services/kernel-api.js';
 export type { AnySocket, OpenClient, Socket, SocketEnd } from './connect/socket.js';
-export type { Frame } from './connect/wire.js';
+export type { Frame } from './wire/forms.js';

@@ -1,6 +1,5 @@
-import type { CdpClient, Target } from '../connect/cdp-client.js';
-import { clientOver } from '../connect/session-socket.js';
-import type { AnySocket } from '../connect/socket.js';
+import { CdpClient, type Target } from '../wire/cdp-client.js';
+import type { CdpPort } from '../wire/client.js';
 import { Refusal } from './proxy-client.js';
 
 /** A request to a debugging port, such as `/json/version`. */
@@ -36,8 +35,8 @@ function allowedFor(command: string | undefined): readonly string[] {
 }
 
 /** Answers as Chromium does, with what the browser itself says. @throws Refusal */
-export async function askBrowser(socket: AnySocket, request: DebuggingRequest): Promise<DebuggingAnswer> {
-  const cdp = clientOver(socket);
+export async function askBrowser(socket: CdpPort, request: DebuggingRequest): Promise<DebuggingAnswer> {
+  const cdp = new CdpClient(socket);
   const { json, query, address } = request;
   if (json === '/version') return { json: await versionOf(cdp, address) };
   if (json === '' || json === '/list')

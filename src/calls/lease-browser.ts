@@ -1,6 +1,6 @@
 import type { Connector } from '../connect/connector.js';
 import type { Callback, LeaseFacts } from '../lease/context.js';
-import type { Download } from '../features/downloads/options.js';
+import type { Download } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
 import type { Replay } from '../services/browser-service.js';

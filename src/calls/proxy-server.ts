@@ -6,7 +6,8 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Protocol } from '../connect/connector.js';
 import { channelOf, type Channel } from '../connect/relay.js';
-import { Sessions } from '../connect/session-socket.js';
+import { openPageSession } from '../connect/session-socket.js';
+import type { Client } from '../wire/client.js';
 import type { AnySocket } from '../connect/socket.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
@@ -412,8 +413,8 @@ async function openChannel(
   onClose: () => void,
 ): Promise<Channel> {
   if (protocol === 'bidi' || page === undefined) return channelOf(socket, protocol, onClose);
-  const sessions = Sessions.over(socket);
-  const session = await sessions.ofPage(page === ANY_PAGE ? undefined : page).catch((error) => {
+  const client = socket as Client;
+  const session = await openPageSession(client, page === ANY_PAGE ? undefined : page).catch((error) => {
     throw new Refusal(404, `The browser has no page "${page}": ${(error as Error).message}`);
   });
   void session.detached.then(onClose);

@@ -1,4 +1,5 @@
-import { CdpClient, type Target } from './cdp-client.js';
+import { CdpClient, type Target } from '../wire/cdp-client.js';
+import type { CdpPort } from '../wire/client.js';
 import { endContexts, isRunning, RUNNING } from './end-contexts.js';
 import { removeExtensions, type Installed } from './installed.js';
 import { until } from './until.js';
@@ -8,7 +9,6 @@ import {
   countDownloads,
   countKeepAliveRequests,
 } from './lasting-requests.js';
-import type { CdpCarrier } from './wire.js';
 
 /** Time for the answer to each command, in ms. A busy browser that answers is cleaned, however long the cleaning takes. */
 export const ANSWER_TIMEOUT = 5000;
@@ -38,7 +38,7 @@ export interface HowToClean extends Installed {
  * @throws If the browser refuses a command, or if something may be left.
  */
 export async function cleanBrowser(
-  carrier: CdpCarrier,
+  carrier: CdpPort,
   { isOwnContextUsed, hasHttpLogin, contexts = new Set(), ...installed }: HowToClean,
 ): Promise<void> {
   // These live as long as their context, and the browser's own one as long as the browser.

@@ -1,11 +1,12 @@
 import { raceTimeout } from '../shared/abort.js';
-import { CdpClient } from './cdp-client.js';
+import { CdpClient } from '../wire/cdp-client.js';
 import { ANSWER_TIMEOUT, cleanBrowser, type HowToClean } from './clean-browser.js';
 import { until } from './until.js';
 import { isBlank } from './connector.js';
-import type { CommandParams } from './message.js';
+import type { CommandParams } from '../wire/message.js';
 import type { MessageRules } from './message-filter.js';
-import type { CdpCarrier, Message } from './wire.js';
+import type { CdpPort } from '../wire/client.js';
+import { writtenMessage } from '../wire/message.js';
 
 /** The user context that every browser has, and that no command removes. */
 const OWN = 'default';
@@ -54,7 +55,7 @@ export class BidiWatch {
  * @throws If the browser refuses a command, or if something may be left.
  */
 export async function cleanOverBidi(
-  carrier: CdpCarrier,
+  carrier: CdpPort,
   { watch, ...how }: HowToClean & { readonly watch: BidiWatch },
 ): Promise<void> {
   const bidi = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
@@ -78,16 +79,15 @@ export async function hasCdp(bidi: CdpClient): Promise<boolean> {
 }
 
 /** Carries CDP commands within BiDi. Events stay behind. */
-function cdpWithin(bidi: CdpClient, ended: Promise<unknown>): CdpCarrier {
-  let onMessage: (message: Message) => void = () => {};
+function cdpWithin(bidi: CdpClient, ended: Promise<unknown>): CdpPort {
   return {
     ended,
-    listen: (listener) => void (onMessage = listener),
-    send: ({ id, sessionId, ...command }) => {
-      const answer = (outcome: Message) => onMessage({ id, ...outcome });
+    listen: () => {},
+    close: () => {},
+    request: ({ id, sessionId, ...command }, settle) => {
       bidi.send('goog:cdp.sendCommand', { ...command, session: sessionId }).then(
-        ({ result }) => answer({ result }),
-        (error: Error) => answer({ error: { message: error.message } }),
+        ({ result }) => settle(writtenMessage({ id, result })),
+        (error: Error) => settle(writtenMessage({ id, error: { message: error.message } })),
       );
     },
   };

@@ -9,10 +9,12 @@ import {
   cleanOverCdp,
   OpenBrowser,
   openSocket,
+  openWire,
   type ConnectPlan,
   type OpenConnection,
 } from './open-browser.js';
 import type { SocketEnd } from './socket.js';
+import { newShared } from '../wire/wire.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
 import { hasFakeClock, isError } from '../shared/globals.js';
 
@@ -27,7 +29,8 @@ export async function connectSession<Handles>(
 ): Promise<OpenConnection<Handles>> {
   const { connectTimeout } = plan.settings;
   const limit = new LinkedAbort(plan.signal, connectTimeout);
-  const openCdp = (signal: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust: plan.trust, signal });
+  const openCdp = (signal: AbortSignal) =>
+    openSocket(grant, { protocol: 'cdp', trust: plan.trust, signal, kind: 'own' });
   // A second WebSocket would be another lease, of a browser with other pages.
   const pages = grant.endsWithConnection
     ? undefined
@@ -60,10 +63,12 @@ async function connectOnce<Handles>(
 ): Promise<OpenConnection<Handles>> {
   const { protocol } = plan.settings;
   const { trust, spare } = plan;
-  const socket = await openSocket(grant, { protocol, trust, signal, spare });
-  const browser = new OpenBrowser(grant, plan, socket);
+  const shared = newShared(plan.onMisfit ? { onMisfit: plan.onMisfit } : {});
+  const wire = await openWire(grant, { protocol, trust, signal, spare, shared });
+  const socket = wire.main;
+  const browser = new OpenBrowser(grant, plan, wire);
   try {
-    await browser.extend(connector.sharesFiles !== false, signal);
+    await browser.extend(connector, signal);
     const connecting = browser.connect(connector, signal);
     return await raceAbort(raceEnd(connecting, socket.ended, dropped), signal);
   } catch (error) {
@@ -91,7 +96,7 @@ export async function cleanSession(
   const { signal: during } = limit;
   const over = new Promise<void>((resolve) => onAbort(during, resolve));
   try {
-    const socket = await openSocket(grant, { protocol: 'cdp', trust, signal: during });
+    const socket = await openSocket(grant, { protocol: 'cdp', trust, signal: during, kind: 'own' });
     await raceAbort(cleanOverCdp(socket, over, how), during);
   } catch (cause) {
     if (signal.aborted) throw signal.reason;

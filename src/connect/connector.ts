@@ -1,8 +1,8 @@
 import { clock, delay, LONGEST_TIMER } from '../shared/clock.js';
 import type { OpenClient, Socket } from './socket.js';
-import type { Protocol } from './wire.js';
+import type { Protocol } from '../wire/forms.js';
 
-export type { Protocol } from './wire.js';
+export type { Protocol } from '../wire/forms.js';
 
 /** Largest download in bytes by default: a page must not fill the disk of this machine. */
 export const LARGEST_DOWNLOAD = 1024 ** 3;

@@ -1,5 +1,5 @@
 import { clock } from '../shared/clock.js';
-import type { CdpClient, Target } from './cdp-client.js';
+import type { CdpClient, Target } from '../wire/cdp-client.js';
 import { until } from './until.js';
 
 /** Time for the pages of a context to close by themselves, in ms: a page may still send something in `unload`. */

@@ -1,32 +1,41 @@
 import { allSettled } from '../shared/abort.js';
-import type { DownloadListener } from './download.js';
-import type { MessageFilter, MessageRules } from './message-filter.js';
-import type { PageStarts } from './page-starts.js';
-import type { OpenCdp } from './socket.js';
-import type { StandIns } from './stand-ins.js';
+import type { MessageRules } from './message-filter.js';
+import type { CdpClient } from '../wire/cdp-client.js';
+import type { Sessions } from '../wire/sessions.js';
+import type { PageStarts } from '../wire/page-starts.js';
+import type { Stack } from '../wire/stack.js';
+import type { OpenCdp, SocketEnd } from './socket.js';
 
 /** What a feature of a lease adds to each of its connects. */
 export interface ConnectAddition {
   /** Creates what runs beside the connection of the library. */
-  readonly extend?: (opening: Opening) => Promise<ConnectExtension>;
+  readonly extend?: (opening: Opening) => Promise<ConnectExtension | undefined>;
   /** Of the messages between the browser and its clients: the library, and all that connect through this process. */
   readonly rules?: readonly MessageRules[];
   /** Adds what to do to the message of an error of the library, which does not know of the lease. */
   readonly explain?: (error: unknown, browser: { isElsewhere: boolean }) => void;
-  /** Receives the files that the browser downloads. */
-  readonly downloads?: DownloadListener;
 }
 
 /** A connection that is being opened. */
 export interface Opening {
   /** Opens a further WebSocket to the browser. */
   readonly openCdp: OpenCdp;
-  /** Of the library's connection. */
-  readonly filter: MessageFilter;
+  /** Of all clients. */
+  readonly layers: Stack;
   /** Who waits for new pages. */
   readonly starts: PageStarts;
-  /** Files of this machine that the browser downloads. */
-  readonly standIns: StandIns;
+  /** All sessions and targets of the browser. */
+  readonly sessions: Sessions;
+  /** Our client of the library's connection. */
+  readonly own: CdpClient;
+  /** What the library does with files. */
+  readonly library: { readonly sharesFiles: boolean; readonly savesDownloads: boolean };
+  /** The session has a CDP URL. */
+  readonly hasCdp: boolean;
+  /** False if the browser may run on this machine. */
+  readonly isElsewhere: boolean;
+  readonly ended: Promise<SocketEnd>;
+  readonly detached: Promise<unknown>;
   /** The automation library's own connect options. */
   readonly connectOptions: object;
   /** Ends the connection, which can't be used any longer. */
@@ -42,22 +51,24 @@ export interface ConnectExtension {
   /** Called with the browser of the automation library, before it has a page for the callback. */
   useBrowser?(library: string, browser: object): Promise<void>;
   /** Begins, while the library connects. */
-  open(signal: AbortSignal): Promise<void>;
+  open?(signal: AbortSignal): Promise<void>;
+  /** The library has connected. @param ownContext See above, of any feature. */
+  connected?(ownContext: string | undefined): Promise<void>;
   /** Ends before the browser is cleaned: afterwards, no response to a request of the lease may arrive. */
-  stop(): Promise<void>;
+  stop?(): Promise<void>;
   /** Closes the pages that it limits. Resolves when none of them runs any longer; rejects if one may still run. */
   end?(): Promise<void>;
   /** The connection has ended, and so have the pages. */
-  cut(): void;
+  cut?(): void;
 }
 
 export class Extensions {
   #all: readonly ConnectExtension[] = [];
 
   async create(additions: readonly ConnectAddition[], opening: Opening): Promise<void> {
-    const creating = await Promise.allSettled(additions.flatMap(({ extend }) => extend?.(opening) ?? []));
+    const creating = await Promise.allSettled(additions.map(async ({ extend }) => extend?.(opening)));
     // If one fails, the others are cut with the connection.
-    this.#all = creating.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    this.#all = creating.flatMap((one) => (one.status === 'fulfilled' ? (one.value ?? []) : []));
     const failed = creating.find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
   }
@@ -71,11 +82,15 @@ export class Extensions {
   }
 
   async open(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#all.map((one) => one.open(signal)));
+    await Promise.all(this.#all.map(async (one) => one.open?.(signal)));
+  }
+
+  async connected(): Promise<void> {
+    await Promise.all(this.#all.map(async (one) => one.connected?.(this.ownContext)));
   }
 
   async stop(): Promise<void> {
-    await allSettled(this.#all.map((one) => one.stop()));
+    await allSettled(this.#all.map(async (one) => one.stop?.()));
   }
 
   async end(): Promise<void> {
@@ -83,6 +98,6 @@ export class Extensions {
   }
 
   cut(): void {
-    for (const one of this.#all) one.cut();
+    for (const one of this.#all) one.cut?.();
   }
 }

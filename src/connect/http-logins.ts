@@ -82,7 +82,6 @@ export function httpLoginRules(onLogin: (sessionId: string | undefined) => void)
         (WITHIN_BIDI.get(method) ?? hasUserInfo)(params),
       ),
     },
-    readsNoBodies: true,
     events: {
       'Network.responseReceived': answered,
       'Network.responseReceivedExtraInfo': noted(({ statusCode, headers }) =>

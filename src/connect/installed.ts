@@ -1,7 +1,6 @@
-import { CommandError, type CdpClient } from './cdp-client.js';
+import { CdpClient, CdpFault } from '../wire/cdp-client.js';
 import type { MessageRules } from './message-filter.js';
-import { clientOver } from './session-socket.js';
-import type { AnySocket } from './socket.js';
+import type { CdpPort } from '../wire/client.js';
 
 /** What a lease may have installed. */
 export interface Installed {
@@ -62,18 +61,18 @@ export function installRules(
  * Notes that the windows of the browser's own context change: the last one stays, as it is, with the blank page of the next lease.
  *
  * @param contexts Those of the lease, whose windows close with them.
- * @param sessions Those of pages in these contexts: Playwright resizes each of its windows.
+ * @param isInContext Whether a session is that of a page in these contexts: Playwright resizes each of its windows.
  */
 export function windowRules(
   contexts: ReadonlySet<string>,
-  sessions: ReadonlySet<string | undefined>,
+  isInContext: (sessionId: string | undefined) => boolean,
   onWindowChanged: () => void,
 ): MessageRules {
   const note = (isChanged: boolean) => {
     if (isChanged) onWindowChanged();
     return undefined;
   };
-  const ofSession = (_params: object, sessionId: string | undefined) => note(!sessions.has(sessionId));
+  const ofSession = (_params: object, sessionId: string | undefined) => note(!isInContext(sessionId));
   return {
     commands: {
       'Browser.setWindowBounds': ofSession,
@@ -111,8 +110,8 @@ export async function removeExtensions(
 }
 
 /** Whether an extension is loaded in a browser. @param socket A connection that no client uses yet. */
-export async function hasExtension(socket: AnySocket, id: string): Promise<boolean> {
-  return (await loadedExtensions(clientOver(socket))).includes(id);
+export async function hasExtension(socket: CdpPort, id: string): Promise<boolean> {
+  return (await loadedExtensions(new CdpClient(socket))).includes(id);
 }
 
 /** A browser without the command has none that loads an extension either. */
@@ -124,7 +123,7 @@ async function loadedExtensions(cdp: CdpClient): Promise<readonly string[]> {
 /** Takes the refusal of a command for this result. A browser that does not respond is another matter. */
 function unlessRefused<Value>(value: Value): (error: unknown) => Value {
   return (error) => {
-    if (error instanceof CommandError) return value;
+    if (error instanceof CdpFault) return value;
     throw error;
   };
 }

@@ -1,4 +1,4 @@
-import type { ResultOf } from './message.js';
+import type { ResultOf } from '../wire/message.js';
 
 /** Sends a CDP command to the browser or to one of its pages. */
 type SendHistograms = (

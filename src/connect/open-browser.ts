@@ -4,21 +4,20 @@ import { allSettled, LinkedAbort, raceAbort } from '../shared/abort.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
-import { CdpClient } from './cdp-client.js';
+import { CdpClient } from '../wire/cdp-client.js';
 import { cleanBrowser, type HowToClean } from './clean-browser.js';
 import { BidiWatch, cleanOverBidi, hasCdp } from './clean-over-bidi.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
-import { DownloadWatch } from './downloads.js';
 import { Extensions, type ConnectAddition } from './extension.js';
 import { httpLoginRules } from './http-logins.js';
 import { installRules, windowRules } from './installed.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
-import { MessageFilter, type MessageRules } from './message-filter.js';
-import { PageStarts } from './page-starts.js';
-import type { SessionSocket } from './session-socket.js';
-import { Socket, type CdpSocket, type OpenCdp, type OpenClient, type SocketEnd } from './socket.js';
-import { StandIns } from './stand-ins.js';
-import { createTemporaryFolder } from './temporary-folder.js';
+import { layerOf, MessageFilter, type MessageRules } from './message-filter.js';
+import { knownFrames } from './known-frames.js';
+import { PageStarts } from '../wire/page-starts.js';
+import type { CdpSocket, OpenCdp, OpenClient, SocketEnd } from './socket.js';
+import type { Client, ClientKind } from '../wire/client.js';
+import { Wire, type Shared } from '../wire/wire.js';
 import { headersTo, trustedUrl } from './trusted-url.js';
 
 export interface ConnectPlan {
@@ -76,17 +75,16 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    * @throws If something may be left.
    */
   clean(how: HowToClean): Promise<void>;
-  /** The downloads of the browser. Undefined over WebDriver BiDi without a CDP URL. */
-  readonly downloads: DownloadWatch | undefined;
   /** The socket that carries it. */
-  readonly socket: Pick<Socket, 'pendingCalls'>;
+  readonly socket: Pick<Client, 'methodsInFlight'>;
 }
 
 /** A browser to which a socket is open: what runs there beside the library, and how the browser is left. */
 export class OpenBrowser {
   readonly #grant: Grant;
   readonly #plan: ConnectPlan;
-  readonly #socket: Socket;
+  readonly #wire: Wire;
+  readonly #socket: Client;
   readonly #filter: MessageFilter;
   readonly #rules: readonly MessageRules[];
   /** The rules that note what a client makes, installs, or logs in to. */
@@ -97,54 +95,64 @@ export class OpenBrowser {
   readonly #hasOnlyBidi: boolean;
   /** A further client of the browser is within the connection of the library: a second WebSocket would be another lease. */
   readonly #hasOneSocket: boolean;
-  #downloads: DownloadWatch | undefined;
   #havePagesEnded = false;
   /** The connect has failed. */
   #isDropped = false;
 
-  constructor(grant: Grant, plan: ConnectPlan, socket: Socket) {
+  constructor(grant: Grant, plan: ConnectPlan, wire: Wire) {
     const isCdp = plan.settings.protocol === 'cdp';
     this.#grant = grant;
     this.#plan = plan;
+    this.#wire = wire;
+    const socket = wire.main;
     this.#socket = socket;
-    this.#filter = filterOf(socket, plan.onMisfit);
+    this.#filter = new MessageFilter(wire);
     this.#rules = plan.additions.flatMap((one) => one.rules ?? []);
-    const sessions = new Set<string | undefined>();
+    // Of a page in a context of the lease, with which most of what it did ends.
+    const isInContext = (session: string | undefined) =>
+      plan.contexts.has(wire.shared.sessions.get(session)?.target.browserContextId ?? '');
     const logins = httpLoginRules((sessionId) => {
       this.#httpLogins++;
-      // It ends with its context.
-      if (!sessions.has(sessionId)) plan.onHttpLogin();
+      if (!isInContext(sessionId)) plan.onHttpLogin();
     });
     this.#notes = [
       logins,
-      notesOf(plan.contexts, sessions),
+      notesOf(plan.contexts),
       installRules(plan.onExtension, plan.onLasting),
-      windowRules(plan.contexts, sessions, plan.onWindowChanged),
+      windowRules(plan.contexts, isInContext, plan.onWindowChanged),
     ];
     this.#watch = new BidiWatch(plan.onOwnContextUsed);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
     this.#hasOneSocket = isCdp && grant.endsWithConnection === true;
-    // Also without a feature that reads it: see its table.
-    this.#filter.add(isCdp ? { events: { 'Runtime.bindingCalled': () => {} } } : this.#watch.rules);
+    if (!isCdp) wire.shared.stack.add(layerOf(this.#watch.rules, 'library'));
+    wire.shared.stack.add(knownFrames());
     this.#filter.add(...this.#notes, ...this.#rules);
     void socket.ended.then(() => this.#endConnection());
   }
 
-  /** Creates what runs beside the library. @param sharesFiles The library may name files of this machine. */
-  async extend(sharesFiles: boolean, signal: AbortSignal): Promise<void> {
+  /** Creates what runs beside the library. */
+  async extend(
+    { sharesFiles = true, savesDownloads = false }: Connector,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { additions, settings } = this.#plan;
-    const shared = { filter: this.#filter, openCdp: this.#openCdp, standIns: new StandIns() };
+    const { stack: layers, sessions } = this.#wire.shared;
+    const { ended, detached } = this.#socket;
     await this.#extensions.create(additions, {
-      ...shared,
+      openCdp: this.#openCdp,
+      own: this.#wire.own,
+      layers,
+      sessions,
       starts: new PageStarts(),
+      library: { sharesFiles, savesDownloads },
+      hasCdp: this.#grant.cdpUrl !== undefined,
+      isElsewhere: this.#isElsewhere,
       connectOptions: settings.connectOptions,
+      ended,
+      detached,
       onLost: () => this.#socket.cut('dropped'),
       signal,
     });
-    if (!sharesFiles || this.#grant.cdpUrl === undefined) return;
-    const listener = additions.find(({ downloads }) => downloads)?.downloads;
-    const [socket, isElsewhere] = [this.#socket, this.#isElsewhere];
-    this.#downloads = new DownloadWatch({ ...shared, socket, listener, isElsewhere });
   }
 
   /** Lets the library connect. */
@@ -152,21 +160,17 @@ export class OpenBrowser {
     connector: Connector<Handles>,
     signal: AbortSignal,
   ): Promise<OpenConnection<Handles>> {
-    const [socket, extensions, downloads] = [this.#socket, this.#extensions, this.#downloads];
-    /** Saves the files instead of the library. */
-    const saving = downloads?.hasListener && !connector.savesDownloads ? downloads : undefined;
-    saving?.prepare((await createTemporaryFolder(socket)).path);
+    const [socket, extensions] = [this.#socket, this.#extensions];
     const useBrowser = (browser: object) => extensions.useBrowser(connector.library, browser);
     const [connection] = await Promise.all([
       connector.connect({ ...this.#request, useBrowser }),
       extensions.open(signal),
     ]);
-    await saving?.saveAll(extensions.ownContext);
+    await extensions.connected();
     return {
       ...connection,
       socket,
       ended: socket.ended,
-      downloads,
       explain: (error) => {
         connection.explain?.(error);
         for (const one of this.#plan.additions) one.explain?.(error, { isElsewhere: this.#isElsewhere });
@@ -235,26 +239,21 @@ export class OpenBrowser {
     };
   }
 
-  /** @param rules Of the messages of its client. */
-  async #openFurther(
-    protocol: Protocol,
-    signal: AbortSignal,
-    rules: readonly MessageRules[] = [],
-  ): Promise<Socket | SessionSocket> {
+  async #openFurther(protocol: Protocol, signal: AbortSignal, kind: ClientKind): Promise<Client> {
     const { trust } = this.#plan;
-    if (this.#hasOneSocket && protocol === 'cdp') return raceAbort(this.#filter.openSession(), signal);
-    return openSocket(this.#grant, { protocol, trust, signal, rules });
+    if (this.#hasOneSocket && protocol === 'cdp') return raceAbort(this.#wire.openSession(kind), signal);
+    const { shared } = this.#wire;
+    return (await openWire(this.#grant, { protocol, trust, signal, kind, shared })).main;
   }
 
-  readonly #openCdp: OpenCdp = (signal) => this.#openFurther('cdp', signal);
+  readonly #openCdp: OpenCdp = (signal) => this.#openFurther('cdp', signal, 'own');
 
   readonly #openClient: OpenClient = async (signal, protocol = this.#plan.settings.protocol) => {
-    const isLimited = this.#rules.some(({ isLimit }) => isLimit);
-    if (isLimited && protocol === 'bidi') throw new ConnectError(NO_LIMIT, { sessionId: this.#grant.id });
-    const ofOthers = this.#rules.length > 0 && this.#downloads ? [this.#downloads.rulesOfOthers] : [];
-    const client = await this.#openFurther(protocol, signal, [...this.#notes, ...this.#rules, ...ofOthers]);
+    const { isLimit } = this.#wire.shared.stack;
+    if (isLimit && protocol === 'bidi') throw new ConnectError(NO_LIMIT, { sessionId: this.#grant.id });
+    const client = await this.#openFurther(protocol, signal, 'further');
     // What limits the clients ends with the connection.
-    if (isLimited) void this.#socket.ended.then(() => client.cut('closed-by-us'));
+    if (isLimit) void this.#socket.ended.then(() => client.cut('closed-by-us'));
     return client;
   };
 
@@ -265,7 +264,7 @@ export class OpenBrowser {
     const socket = this.#socket;
     if (this.#hasOneSocket) await this.endPages();
     // The pages and requests of the cleaning are not the lease's: neither the library nor a feature receives their events.
-    const carrier = socket.takeOver();
+    const carrier = this.#wire.takeOver();
     if (protocol === 'cdp') return cleanBrowser(carrier, how);
     if (this.#hasOnlyBidi) return cleanOverBidi(carrier, { ...how, watch: this.#watch });
     const limit = new LinkedAbort(undefined, connectTimeout);
@@ -276,7 +275,7 @@ export class OpenBrowser {
   /** A browser without CDP, such as Firefox, has one session at a time, which outlasts its connection. Never rejects. */
   async #endSession(): Promise<void> {
     if (this.#watch.hasBegunSession)
-      await new CdpClient(this.#socket.takeOver()).send('session.end').catch(() => {});
+      await new CdpClient(this.#wire.takeOver()).send('session.end').catch(() => {});
   }
 
   /** The address of a browser on another machine can also be one of this machine, for example that of a tunnel. */
@@ -287,17 +286,10 @@ export class OpenBrowser {
 }
 
 /**
- * Notes the contexts of the lease, and the sessions of the pages there. Their names can be equal: the user contexts of WebDriver BiDi are
- * the contexts of CDP.
+ * Notes the contexts of the lease. Their names can be equal: the user contexts of WebDriver BiDi are the contexts of CDP.
  */
-function notesOf(contexts: Set<string>, sessions: Set<string | undefined>): MessageRules {
+function notesOf(contexts: Set<string>): MessageRules {
   return {
-    events: {
-      'Target.attachedToTarget': ({ sessionId, targetInfo }) => {
-        if (contexts.has(targetInfo.browserContextId ?? '')) sessions.add(sessionId);
-      },
-      'Target.detachedFromTarget': ({ sessionId }) => void sessions.delete(sessionId),
-    },
     results: {
       'Target.createBrowserContext': ({ browserContextId }) => void contexts.add(browserContextId),
       'browser.createUserContext': ({ userContext }) => void contexts.add(userContext),
@@ -316,36 +308,33 @@ export async function cleanOverCdp(
   const cut = () => socket.cut('closed-by-us');
   void over.then(cut);
   try {
-    await cleanBrowser(socket.takeOver(), how);
+    await cleanBrowser(socket, how);
   } finally {
     cut();
   }
 }
 
 /** Opens a WebSocket to the session, if its URL may be trusted. */
-export async function openSocket(
+export async function openWire(
   grant: Grant,
   how: {
     protocol: Protocol;
     trust: Trust;
     signal: AbortSignal;
     spare?: SpareConnection;
-    /** Of the messages of its client. */
-    rules?: readonly MessageRules[];
+    kind?: ClientKind;
+    shared?: Shared;
   },
-): Promise<Socket> {
-  const { protocol, trust, signal, spare, rules = [] } = how;
+): Promise<Wire> {
+  const { protocol, trust, signal, ...others } = how;
   const url = await trustedUrl(grant, protocol, trust, signal);
   const headers = headersTo(url, grant, trust);
   const { network, keepAlive: after } = trust;
   const keepAlive = after === undefined ? undefined : { after, protocol };
-  const socket = await Socket.open(url, signal, { network, spare, headers, keepAlive });
-  if (rules.length > 0) filterOf(socket).add(...rules);
-  return socket;
+  return Wire.open(url, signal, { ...others, network, headers, keepAlive });
 }
 
-function filterOf(socket: Socket, onMisfit?: (name: string) => void): MessageFilter {
-  const filter = new MessageFilter(socket, onMisfit);
-  socket.tap = filter;
-  return filter;
+/** The same for a client that has the connection itself. */
+export async function openSocket(...how: Parameters<typeof openWire>): Promise<Client> {
+  return (await openWire(...how)).main;
 }

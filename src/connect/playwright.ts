@@ -109,7 +109,7 @@ async function connect(
   const files = new PlaywrightFiles(browser, reason);
   // A call that is still pending when the socket is taken over shows the reason.
   void socket.detached.then(() => {
-    if (socket.isTakenOver) browser.close({ reason }).catch(() => {});
+    if (socket.isDetached) browser.close({ reason }).catch(() => {});
   });
   await request.useBrowser?.(browser);
   const ownContext = browser.contexts()[0]!;

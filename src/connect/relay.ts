@@ -1,9 +1,9 @@
 import type { WebSocket } from 'ws';
 import type { Connector, HowToOpen, Protocol } from './connector.js';
-import { readMessage } from './message.js';
+import { readMessage } from '../wire/message.js';
 import { openInFirstPage } from './session-socket.js';
 import type { AnySocket, OpenClient, Socket } from './socket.js';
-import type { Frame } from './wire.js';
+import type { Frame } from '../wire/forms.js';
 import { socketTransport } from './transport.js';
 
 /** Bytes that may wait for a slow receiver; beyond them, its sender is not read. */

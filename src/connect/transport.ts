@@ -1,8 +1,8 @@
 import { clock } from '../shared/clock.js';
-import { CdpClient } from './cdp-client.js';
-import { MisfitError, readMessage } from './message.js';
+import { CdpClient } from '../wire/cdp-client.js';
+import { MisfitError, readMessage } from '../wire/message.js';
 import type { AnySocket } from './socket.js';
-import type { Message, Protocol } from './wire.js';
+import type { Message, Protocol, WireMessage } from '../wire/forms.js';
 
 /** Puppeteer's interface of a connection. */
 export interface Transport {
@@ -46,6 +46,7 @@ export function withAnySession(inner: Transport): Transport {
   let newSessionId: number | undefined;
   /** Reads what the existing session is like. */
   let reader: CdpClient | undefined;
+  const waiting = new Map<number | undefined, (response: WireMessage | undefined) => void>();
 
   const answer = (id: number, result: object) =>
     outer.onmessage?.(JSON.stringify({ type: 'success', id, result }));
@@ -70,13 +71,22 @@ export function withAnySession(inner: Transport): Transport {
     // Only the response to session.new is parsed, and what belongs to it.
     if (newSessionId === undefined && !reader) return outer.onmessage?.(text);
     const message = readMessage(text);
-    if (reader?.receive(message)) return undefined;
+    const settle = waiting.get(message.id);
+    waiting.delete(message.id);
+    if (settle) return settle(message as unknown as WireMessage);
     const { id } = message;
     if (id === undefined || id !== newSessionId) return outer.onmessage?.(text);
     newSessionId = undefined;
     if (message.error !== 'session not created') return outer.onmessage?.(text);
-    const send = (command: Message) => inner.send(JSON.stringify(command));
-    reader = new CdpClient({ ended, send, listen: () => {} });
+    reader = new CdpClient({
+      ended,
+      request: (command, settled) => {
+        waiting.set(command.id, settled);
+        inner.send(JSON.stringify(command));
+      },
+      listen: () => {},
+      close: () => {},
+    });
     const capabilities = await describeBrowser(reader);
     reader = undefined;
     // The session of the browser can also be that of another connection, as in Firefox.

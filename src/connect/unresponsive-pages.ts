@@ -1,6 +1,6 @@
 import { raceTimeout } from '../shared/abort.js';
 import { clock, delay, startTimer } from '../shared/clock.js';
-import { CdpClient, type Target } from './cdp-client.js';
+import { CdpClient, type Target } from '../wire/cdp-client.js';
 import type { OpenCdp } from './socket.js';
 import { createAbort } from '../shared/globals.js';
 
@@ -31,7 +31,7 @@ export function closeUnresponsivePages(
     const socket = await open(stopped.signal);
     stopped.signal.addEventListener('abort', () => socket.cut('closed-by-us'), { once: true });
     try {
-      const cdp = new CdpClient(socket.takeOver());
+      const cdp = new CdpClient(socket);
       const pages = await findUnresponsive(cdp);
       stopped.signal.throwIfAborted();
       if (pages.length === 0) return;

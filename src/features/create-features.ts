@@ -1,3 +1,4 @@
+import { StandIns } from './stand-ins.js';
 import type { LeaseFeature } from '../lease/feature.js';
 import type { ConnectedLease } from '../lease/lease.js';
 import { lazy } from '../shared/lazy.js';
@@ -25,7 +26,9 @@ export type PooledLease<Handles, Session extends object = object> = ConnectedLea
 >;
 
 /** Imports the class of a feature. */
-type LoadFeature = () => Promise<new (settings: never, isForTasks: boolean) => LeaseFeature>;
+type LoadFeature = () => Promise<
+  new (settings: never, isForTasks: boolean, between: { readonly standIns: StandIns }) => LeaseFeature
+>;
 
 /** Imports the classes of the features, at the first lease. */
 export const loadFeatures = lazy(() =>
@@ -43,8 +46,10 @@ export const loadFeatures = lazy(() =>
  */
 export async function createFeatures(settings: Settings, isForTasks = false): Promise<LeaseFeatures> {
   const loaded = await loadFeatures();
+  // What one feature makes, and another one uses.
+  const between = { standIns: new StandIns() };
   const created = loaded.map(
-    ([name, Feature]) => [name, new Feature(settings as never, isForTasks)] as const,
+    ([name, Feature]) => [name, new Feature(settings as never, isForTasks, between)] as const,
   );
   return Object.fromEntries(created) as unknown as LeaseFeatures;
 }

@@ -1,7 +1,7 @@
 /** The features of a lease. Each is a folder and its line here: without both, the rest works as before. */
 export * as allowedHosts from './allowed-hosts/feature.js';
 export * as artifacts from './artifacts/feature.js';
-export * as downloads from './downloads/feature.js';
+export * as downloads from './files/feature.js';
 export * as exposeNetwork from './exposed-network/feature.js';
 export * as nesting from './nesting/feature.js';
 export * as owner from './owner/feature.js';

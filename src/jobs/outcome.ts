@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import type { Replay } from '../services/browser-service.js';
-import type { Download } from '../features/downloads/options.js';
+import type { Download } from '../features/files/options.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';

@@ -1,4 +1,4 @@
-import type { Download } from '../features/downloads/options.js';
+import type { Download } from '../features/files/options.js';
 import type { Replay } from '../services/browser-service.js';
 import { raceAbort } from '../shared/abort.js';
 import { backoff, LONGEST_TIMER } from '../shared/clock.js';

@@ -1,4 +1,5 @@
-import type { CdpEvent, CdpSession } from '../net/cdp-connection.js';
+import type { CdpSession } from '../wire/cdp-client.js';
+import type { EventName, EventParams } from '../wire/message.js';
 import { isRecord, jsonOf } from '../shared/json.js';
 import type { Timeline, TimelineEntry } from './timeline.js';
 
@@ -6,6 +7,15 @@ import type { Timeline, TimelineEntry } from './timeline.js';
 const MAX_KEPT = 500;
 
 type Handler = (params: never, session: string) => void;
+
+/** An event of the recorded browser, which is what the protocol says. */
+export type RecordedEvent = {
+  [Name in EventName]: {
+    readonly method: Name;
+    readonly params: EventParams<Name>;
+    readonly sessionId: string | undefined;
+  };
+}[EventName];
 
 /** Adds the CDP events of pages to a timeline. */
 export class PageEvents {
@@ -38,10 +48,15 @@ export class PageEvents {
     page.send('Page.addScriptToEvaluateOnNewDocument', script);
   }
 
+  get names(): readonly EventName[] {
+    return Object.keys(this.#handlers) as EventName[];
+  }
+
   /** @param at When the event arrived (`clock.now()`). */
-  add({ method, params, sessionId = '' }: CdpEvent, at: number): void {
+  add({ method, params, sessionId = '' }: RecordedEvent, at: number): void {
     // After `enable`, Chromium repeats the events of the past.
-    if (Number(params['timestamp']) < this.#startedAt && REPEATED.has(method)) return;
+    if (Number((params as { timestamp?: unknown }).timestamp) < this.#startedAt && REPEATED.has(method))
+      return;
     this.#at = at;
     this.#handlers[method]?.(params as never, sessionId);
   }

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { CdpConnection, CdpFault, type CdpBrowser, type CdpSession } from '../net/cdp-connection.js';
 import { clock } from '../shared/clock.js';
+import { CdpFault, CdpSession, type CdpClient } from '../wire/cdp-client.js';
+import type { CdpSource } from '../wire/cdp-source.js';
 
 /** A browser with the pictures of its pages. */
 export interface PicturedBrowser {
-  readonly pipe: CdpBrowser;
+  /** Opens clients of it. */
+  readonly source: CdpSource;
   readonly pictures: BrowserPictures;
 }
 
@@ -34,13 +36,13 @@ export interface Watch {
  * who watch the page.
  */
 export class BrowserPictures {
-  readonly #browser: CdpBrowser;
+  readonly #source: CdpSource;
   /** By the id of the target. */
   readonly #pages = new Map<string, PagePictures>();
-  #connection: Promise<CdpConnection> | undefined;
+  #connection: Promise<CdpClient> | undefined;
 
-  constructor(browser: CdpBrowser) {
-    this.#browser = browser;
+  constructor(source: CdpSource) {
+    this.#source = source;
   }
 
   /** Watches a page until it closes. */
@@ -65,8 +67,8 @@ export class BrowserPictures {
     try {
       this.#connection ??= this.#open();
       const connection = await this.#connection;
-      void connection.closed.then(() => this.#end(targetId, page));
-      await page.run(await connection.attach(targetId));
+      void connection.ended.then(() => this.#end(targetId, page));
+      await page.run(new CdpSession(connection, await connection.attach(targetId)));
     } catch {
       // The page or the browser has ended.
       this.#end(targetId, page);
@@ -82,10 +84,11 @@ export class BrowserPictures {
     this.#connection = undefined;
   }
 
-  #open(): Promise<CdpConnection> {
-    return CdpConnection.open(this.#browser, ({ method, params, sessionId }) => {
-      if (method !== 'Page.screencastFrame') return;
-      for (const page of this.#pages.values()) page.onFrame(sessionId, params['sessionId']);
+  #open(): Promise<CdpClient> {
+    return this.#source({
+      'Page.screencastFrame': ({ sessionId: frame }, session) => {
+        for (const page of this.#pages.values()) page.onFrame(session, frame);
+      },
     });
   }
 }
@@ -269,7 +272,7 @@ class PagePictures {
     try {
       const { data } = await Promise.race([session.ask('Page.captureScreenshot', CAPTURE), abandoned]);
       this.#timeouts = 0;
-      return Buffer.from(String(data), 'base64');
+      return Buffer.from(data, 'base64');
     } finally {
       clock.clearTimeout(timer);
     }

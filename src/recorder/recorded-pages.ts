@@ -1,5 +1,7 @@
-import { CdpConnection, CdpSession, type CdpEvent } from '../net/cdp-connection.js';
 import { clock } from '../shared/clock.js';
+import { CdpSession, type CdpClient, type EventListeners } from '../wire/cdp-client.js';
+import type { EventParams } from '../wire/message.js';
+import type { RecordedEvent } from './page-events.js';
 import { isRecord, jsonOf } from '../shared/json.js';
 import type { PicturedBrowser, Watch } from './pictures.js';
 
@@ -11,7 +13,9 @@ interface RecordedPagesOptions {
   /** Called for each new page, to enable further events. */
   readonly onPage: (page: CdpSession) => void;
   /** @param at When it arrived (`clock.now()`). */
-  readonly onEvent: (event: CdpEvent, at: number) => void;
+  readonly onEvent: (event: RecordedEvent, at: number) => void;
+  /** The events that it handles. */
+  readonly names: readonly RecordedEvent['method'][];
 }
 
 /**
@@ -23,7 +27,7 @@ export class RecordedPages {
   readonly #options: RecordedPagesOptions;
   /** By CDP session, in the order of use. The last visible page is the active one. */
   readonly #pages = new Map<string, RecordedPage>();
-  #connection!: CdpConnection;
+  #connection!: CdpClient;
   #watched: RecordedPage | undefined;
   #watch: Watch | undefined;
   #isPaused = false;
@@ -35,7 +39,17 @@ export class RecordedPages {
 
   static async open(browser: PicturedBrowser, options: RecordedPagesOptions): Promise<RecordedPages> {
     const pages = new RecordedPages(browser, options);
-    const connection = await CdpConnection.open(browser.pipe, (event) => pages.#onEvent(event));
+    const names = [
+      'Target.attachedToTarget',
+      'Target.detachedFromTarget',
+      'Page.frameNavigated',
+      'Runtime.bindingCalled',
+      ...options.names,
+    ] as const;
+    const listen = (method: RecordedEvent['method']) => (params: object, sessionId: string | undefined) =>
+      pages.#onEvent({ method, params, sessionId } as RecordedEvent);
+    const listeners: EventListeners = Object.fromEntries(names.map((name) => [name, listen(name)]));
+    const connection = await browser.source(listeners);
     pages.#connection = connection;
     const attach = {
       autoAttach: true,
@@ -43,13 +57,13 @@ export class RecordedPages {
       flatten: true,
       filter: [{ type: 'page' }],
     };
-    await Promise.race([connection.ask('Target.setAutoAttach', attach), connection.closed]);
+    await Promise.race([connection.send('Target.setAutoAttach', attach), connection.ended]);
     return pages;
   }
 
   /** Resolves when the connection is closed, by either side. */
-  get closed(): Promise<void> {
-    return this.#connection.closed;
+  get closed(): Promise<unknown> {
+    return this.#connection.ended;
   }
 
   /** Takes a picture of the active page now. */
@@ -68,24 +82,22 @@ export class RecordedPages {
     this.#connection.close();
   }
 
-  #onEvent(event: CdpEvent): void {
+  #onEvent(event: RecordedEvent): void {
     const { method, params, sessionId = '' } = event;
     // A picture and the event that it follows have the same time.
     const at = clock.now();
     const page = this.#pages.get(sessionId);
     if (method === 'Target.attachedToTarget') this.#add(params);
-    else if (method === 'Target.detachedFromTarget') this.#pages.delete(String(params['sessionId']));
+    else if (method === 'Target.detachedFromTarget') this.#pages.delete(params.sessionId ?? '');
     else if (page && method === 'Page.frameNavigated' && !isInSubframe(params))
       this.#use(sessionId, page, 'navigation', at);
-    else if (page && method === 'Runtime.bindingCalled')
-      this.#onReport(sessionId, page, params['payload'], at);
+    else if (page && method === 'Runtime.bindingCalled') this.#onReport(sessionId, page, params.payload, at);
     this.#follow();
     this.#options.onEvent(event, at);
   }
 
-  #add({ sessionId, targetInfo }: Record<string, unknown>): void {
-    const session = new CdpSession(this.#connection, String(sessionId));
-    const { targetId } = targetInfo as { targetId: string };
+  #add({ sessionId, targetInfo: { targetId } }: EventParams<'Target.attachedToTarget'>): void {
+    const session = new CdpSession(this.#connection, sessionId);
     this.#pages.set(session.id, { targetId, isVisible: true });
     session.send('Page.enable');
     this.#options.onPage(session);
@@ -126,6 +138,6 @@ interface RecordedPage {
   isVisible: boolean;
 }
 
-function isInSubframe({ frame }: Record<string, unknown>): boolean {
-  return (frame as { parentId?: string } | undefined)?.parentId !== undefined;
+function isInSubframe({ frame }: EventParams<'Page.frameNavigated'>): boolean {
+  return frame.parentId !== undefined;
 }

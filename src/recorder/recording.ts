@@ -150,6 +150,7 @@ export class Recording {
         this.#save(jpeg, since);
         onFirst();
       },
+      names: events.names,
       onPage: (page) => events.enable(page),
       onEvent: (event, at) => events.add(event, at),
     });

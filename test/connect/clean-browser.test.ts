@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { CdpCarrier } from '../../src/connect/wire.js';
+import type { CdpPort } from '../../src/wire/client.js';
+import { writtenMessage } from '../../src/wire/message.js';
 import { cleanBrowser } from '../../src/connect/clean-browser.js';
 import { SiteDataCleaner } from '../../src/connect/site-data.js';
 import { rejection } from '../pool/support.js';
@@ -31,7 +32,7 @@ describe('a browser', () => {
   }
 
   /** A browser with two contexts: its own, with a page, and one of the lease, with a page. */
-  class Played implements CdpCarrier {
+  class Played implements CdpPort {
     targets: Target[] = [
       { targetId: 'old', type: 'page', browserContextId: 'own', url: '' },
       { targetId: 'other', type: 'page', browserContextId: 'of the lease', url: '' },
@@ -42,20 +43,19 @@ describe('a browser', () => {
     refused = '';
     end!: () => void;
     readonly ended = new Promise<void>((resolve) => (this.end = resolve));
-    #listener: Parameters<CdpCarrier['listen']>[0] = () => {};
 
-    listen(onMessage: Parameters<CdpCarrier['listen']>[0]): void {
-      this.#listener = onMessage;
-    }
+    listen(): void {}
 
-    send(command: Parameters<CdpCarrier['send']>[0]): void {
+    close(): void {}
+
+    request(command: Parameters<CdpPort['request']>[0], settle: Parameters<CdpPort['request']>[1]): void {
       const { id, method, params, sessionId } = command as Command;
       const { browserContextId, targetId, origin } = params;
       const subject = browserContextId ?? targetId ?? origin;
       this.sent.push([method, subject, sessionId].filter(Boolean).join(' '));
       const isRefused = method === this.refused;
       const answer = isRefused ? { error: { message: 'no' } } : { result: this.#run(method, subject) };
-      queueMicrotask(() => this.#listener({ id, ...answer }));
+      queueMicrotask(() => settle(writtenMessage({ id, ...answer })));
     }
 
     #run(method: string, subject: unknown): object {
@@ -101,10 +101,10 @@ describe('a browser', () => {
   it('accepts a page that needs long to close', async () => {
     const browser = new Played();
     const advance = stopClock();
-    const send = browser.send.bind(browser);
-    browser.send = (command) => {
+    const request = browser.request.bind(browser);
+    browser.request = (command, settle) => {
       if (command.method === 'Target.closeTarget') advance(4000);
-      send(command);
+      request(command, settle);
     };
     await cleanBrowser(browser, USED);
     expect(browser.targets).toMatchObject([{ targetId: 'new' }]);
@@ -127,10 +127,10 @@ describe('a browser', () => {
   it('waits until the first download of a browser has ended, which its context would end uncounted', async () => {
     const browser = new Played();
     browser.histograms = [];
-    const send = browser.send.bind(browser);
+    const request = browser.request.bind(browser);
     let looks = 0;
-    browser.send = (command) => {
-      send(command);
+    browser.request = (command, settle) => {
+      request(command, settle);
       if (command.method === 'Runtime.evaluate') looks = 0;
       if (command.method === 'Browser.getHistograms') looks++;
       const isOpen = !browser.sent.includes('Target.disposeBrowserContext new context');
@@ -164,7 +164,10 @@ describe('a browser', () => {
 
   it('fails if the WebSocket ends meanwhile', async () => {
     const browser = new Played();
-    browser.send = () => browser.end();
+    browser.request = (_command, settle) => {
+      browser.end();
+      settle(undefined);
+    };
     expect((await rejection(cleanBrowser(browser, USED))).message).toContain('ended');
   });
 });

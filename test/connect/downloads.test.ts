@@ -9,12 +9,13 @@ import { join } from 'node:path';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
-import type { DownloadListener } from '../../src/connect/download.js';
-import { DownloadWatch } from '../../src/connect/downloads.js';
-import { MessageFilter } from '../../src/connect/message-filter.js';
-import { PageStarts } from '../../src/connect/page-starts.js';
-import { Socket } from '../../src/connect/socket.js';
-import { StandIns } from '../../src/connect/stand-ins.js';
+import type { Opening } from '../../src/connect/extension.js';
+import type { DownloadListener } from '../../src/features/files/download.js';
+import { DownloadWatch } from '../../src/features/files/download-watch.js';
+import { StandIns } from '../../src/features/stand-ins.js';
+import type { Client } from '../../src/wire/client.js';
+import { PageStarts } from '../../src/wire/page-starts.js';
+import { Wire } from '../../src/wire/wire.js';
 import { BrowserClients } from '../../src/features/exposed-network/browser-clients.js';
 import { ExposedHosts } from '../../src/features/exposed-network/exposed-hosts.js';
 import { ExposedNetwork } from '../../src/features/exposed-network/exposed-network.js';
@@ -33,13 +34,25 @@ interface HowToWatch {
   readonly listener?: DownloadListener;
 }
 
-function watchOn({ url }: PlayedBrowser, socket: Socket, { isElsewhere = false, listener }: HowToWatch) {
-  const openCdp = (signal: AbortSignal) => Socket.open(new URL(url), signal);
-  const filter = new MessageFilter(socket);
-  socket.tap = filter;
+function watchOn({ url }: PlayedBrowser, wire: Wire, { isElsewhere = false, listener }: HowToWatch) {
+  const { shared, own, main: socket } = wire;
+  const opening: Omit<Opening, 'signal'> = {
+    openCdp: async (signal) => (await Wire.open(new URL(url), signal, { kind: 'own', shared })).main,
+    layers: shared.stack,
+    starts: new PageStarts(),
+    sessions: shared.sessions,
+    own,
+    library: { sharesFiles: true, savesDownloads: false },
+    hasCdp: true,
+    isElsewhere,
+    ended: socket.ended,
+    detached: socket.detached,
+    connectOptions: {},
+    onLost: () => {},
+  };
   const standIns = new StandIns();
-  const watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere, listener, standIns });
-  return { watch, filter, openCdp, standIns };
+  const watch = new DownloadWatch({ ...opening, listener, standIns });
+  return { watch, opening, standIns };
 }
 
 describe('downloads', () => {
@@ -55,7 +68,8 @@ describe('downloads', () => {
   let files: Map<string, Buffer>;
   /** What a client of the browser receives. */
   let seen: string[];
-  let socket: Socket;
+  let wire: Wire;
+  let socket: Client;
   let client: WebSocket;
   let watch: DownloadWatch;
   let standIns: StandIns;
@@ -77,8 +91,8 @@ describe('downloads', () => {
   });
 
   async function connect(isElsewhere = false): Promise<void> {
-    ({ socket, client } = await browser.connect());
-    ({ watch, standIns } = watchOn(browser, socket, { isElsewhere }));
+    ({ wire, socket, client } = await browser.connect());
+    ({ watch, standIns } = watchOn(browser, wire, { isElsewhere }));
     socket.onMessage = (data) => void seen.push(String(data));
     browser.onText = playFiles();
   }
@@ -258,7 +272,7 @@ describe('downloads', () => {
       arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
       failed: (_download: unknown, { message }: Error) => void failed.push(message),
     };
-    ({ watch } = watchOn(browser, socket, { listener }));
+    ({ watch } = watchOn(browser, wire, { listener }));
     // The browser's machine has nothing there.
     await download(canary);
     expect({ arrived, failed }).toEqual({
@@ -287,7 +301,7 @@ describe('downloads', () => {
     files.set(`${folder}/${GUID}`, CONTENT);
     await download();
     const before = seen.length;
-    const targetInfo = { targetId: 'our-page', type: 'page', browserContextId: 'our-context' };
+    const targetInfo = { targetId: 'our-page', type: 'page', url: '', browserContextId: 'our-context' };
     send(client, 'Target.attachedToTarget', { sessionId: 'session-of-the-library', targetInfo });
     send(client, 'Target.detachedFromTarget', { sessionId: 'session-of-the-library' });
     send(client, 'Target.targetDestroyed', { targetId: 'our-page' });
@@ -395,7 +409,7 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
     (count) => (changed += count),
   );
   while (changed < MESSAGES) {
-    const { socket, client } = await browser.connect();
+    const { wire, socket, client } = await browser.connect();
     const listener = {
       maxSize: 10,
       begun: () => {},
@@ -403,17 +417,13 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
       failed: () => {},
       arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
     };
-    const { filter, openCdp, watch } = watchOn(browser, socket, { listener });
+    const { opening, watch } = watchOn(browser, wire, { listener });
     const exposed = new ExposedNetwork({
+      ...opening,
       hosts: new ExposedHosts('localhost:1'),
       clients: new BrowserClients(),
-      openCdp,
-      filter,
-      starts: new PageStarts(),
       standIns: new StandIns(),
-      connectOptions: {},
       onRequest: () => {},
-      onLost: () => {},
     });
     await exposed.open(AbortSignal.timeout(500)).catch(() => {});
     const behavior = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };

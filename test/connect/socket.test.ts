@@ -42,10 +42,10 @@ async function socketTo(upgrade: Upgrade): Promise<Socket> {
 
 /** Two ends of a socket, and the messages that arrived, with their kind and length. */
 async function connected(server = browser) {
-  const { socket, client } = await server.connect();
+  const { wire, socket, client } = await server.connect();
   const seen: [data: string, isBinary: boolean][] = [];
   socket.onMessage = (data, isBinary) => void seen.push([String(data), isBinary]);
-  return { socket, client, seen };
+  return { wire, socket, client, seen };
 }
 
 describe('an open socket', () => {
@@ -188,17 +188,17 @@ describe('the end of a socket', () => {
 });
 
 it('can be taken from the library, which then neither receives, sends nor closes', async () => {
-  const { socket, client, seen } = await connected();
-  const carrier = socket.takeOver();
+  const { wire, socket, client, seen } = await connected();
+  const carrier = wire.takeOver();
   await socket.detached;
   const ours: unknown[] = [];
   carrier.listen(({ method }) => ours.push(method));
   socket.send('{"from":"library"}');
   socket.close('closed-by-callback');
-  carrier.send({ method: 'A.fromUs' });
+  carrier.request({ id: 1, method: 'A.fromUs' }, () => {});
   client.send('{"method":"A.toUs"}');
   await expect.poll(() => ours).toEqual(['A.toUs']);
-  expect([seen, browser.received]).toEqual([[], ['{"method":"A.fromUs"}']]);
+  expect([seen, browser.received]).toEqual([[], ['{"id":1,"method":"A.fromUs"}']]);
   socket.cut('closed-by-us');
   expect(await socket.ended).toBe('closed-by-us');
 });

@@ -1,3 +1,4 @@
+import { sourceOver } from '../../src/wire/cdp-source.js';
 import {
   existsSync,
   mkdirSync,
@@ -229,9 +230,10 @@ describe('the reports of a page', () => {
     const pipe = playBrowser((given) => (receiver = given));
     const pictures = { watch: () => ({ stop: () => {}, hint: () => {}, take: async () => {} }) };
     const pages = await RecordedPages.open(
-      { pipe, pictures: pictures as never },
+      { source: sourceOver(pipe), pictures: pictures as never },
       {
         interval: 1000,
+        names: pageEvents.names,
         onPicture: () => {},
         onPage: (page) => pageEvents.enable(page),
         onEvent: (event, at) => pageEvents.add(event, at),
@@ -244,7 +246,10 @@ describe('the reports of a page', () => {
     return timeline.entries.slice(1);
   }
 
-  const report = (payload: string) => ({ method: 'Runtime.bindingCalled', params: { payload } });
+  const report = (payload: string) => ({
+    method: 'Runtime.bindingCalled',
+    params: { name: '', payload, executionContextId: 1 },
+  });
 
   it('ignores reports that are not its own: a client can open the world of the recorder', async () => {
     const strange = ['', '{', 'null', '[]', '"x"', '{"kind":"click"}'].map(report);
@@ -254,7 +259,10 @@ describe('the reports of a page', () => {
   });
 
   const failure = (requestId: string, url: string) => [
-    { method: 'Network.requestWillBeSent', params: { requestId, request: { url } } },
+    {
+      method: 'Network.requestWillBeSent',
+      params: { requestId, request: { url, method: 'GET', headers: {} } },
+    },
     { method: 'Network.loadingFailed', params: { type: 'Fetch', requestId, errorText: 'net::ERR_FAILED' } },
   ];
 
@@ -293,7 +301,7 @@ describe('the pictures of a page', () => {
     onTestFinished(() => store.close());
     const session = { sessionId: 's', leaseId: 'l', pool: 'p' };
     const recording = store.record(
-      { pipe, pictures: new BrowserPictures(pipe) },
+      { source: sourceOver(pipe), pictures: new BrowserPictures(sourceOver(pipe)) },
       session,
       { framerate: 1 },
       new AbortController().signal,
@@ -305,7 +313,7 @@ describe('the pictures of a page', () => {
     const clicks = 3;
     for (let click = 0; click < clicks; click++) {
       const before = taken;
-      const params = { payload: '{"kind":"click","text":"a"}' };
+      const params = { name: '', payload: '{"kind":"click","text":"a"}', executionContextId: 1 };
       recorder.onMessage({ method: 'Runtime.bindingCalled', params, sessionId: 'p' });
       await expect.poll(() => taken).toBeGreaterThan(before);
     }
@@ -323,7 +331,7 @@ describe('the pictures of a page', () => {
       () => {},
       () => void taken++,
     );
-    const watch = new BrowserPictures(pipe).watch('t', { interval: 10, onPicture: () => {} });
+    const watch = new BrowserPictures(sourceOver(pipe)).watch('t', { interval: 10, onPicture: () => {} });
     // Chromium gets a second for a picture, and twice as long for what else it does.
     await vi.advanceTimersByTimeAsync(2_900);
     expect(taken).toBe(1);

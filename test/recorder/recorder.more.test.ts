@@ -1,3 +1,4 @@
+import { sourceOver } from '../../src/wire/cdp-source.js';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -197,7 +198,7 @@ describe('the pictures of a browser', () => {
     const { targetId } = await openPage(
       '<p id=p><script>setInterval(() => p.textContent = Math.random(), 5)</script>',
     );
-    const pictures = new BrowserPictures(captures.browser);
+    const pictures = new BrowserPictures(sourceOver(captures.browser));
     const seen: Buffer[][] = [[], []];
     const watches = seen.map((list) =>
       pictures.watch(targetId, { interval: 50, onPicture: (jpeg) => void list.push(jpeg) }),
@@ -220,7 +221,7 @@ describe('the pictures of a browser', () => {
   it('asks for no picture of a page that is still, until it changes', async () => {
     const captures = new Captures();
     const { targetId, page } = await openPage('<body style="background:teal">');
-    const pictures = new BrowserPictures(captures.browser);
+    const pictures = new BrowserPictures(sourceOver(captures.browser));
     let seen = 0;
     const watch = pictures.watch(targetId, { interval: 50, onPicture: () => void seen++ });
     await expect.poll(captures.inNextSecond).toBe(0);
@@ -238,7 +239,7 @@ describe('the pictures of a browser', () => {
   it('goes on after navigations, whose captures Chromium does not answer', async () => {
     const captures = new Captures();
     const { targetId, page } = await openPage('<body style="background:red">');
-    const pictures = new BrowserPictures(captures.browser);
+    const pictures = new BrowserPictures(sourceOver(captures.browser));
     let seen = 0;
     const watch = pictures.watch(targetId, { interval: 10, onPicture: () => void seen++ });
     for (const colour of ['green', 'blue', 'black', 'red', 'green']) {

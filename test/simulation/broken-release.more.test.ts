@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { BrowserPool } from '../../src/index.js';
-import { CdpClient } from '../../src/connect/cdp-client.js';
+import { CdpClient } from '../../src/wire/cdp-client.js';
 import { ConnectedLease } from '../../src/lease/lease.js';
 import { PendingReleases } from '../../src/pool/pending-releases.js';
 import type { Reply } from '../../src/pool/release.js';

@@ -98,9 +98,9 @@ function newOrigin(): string {
 
 /** Replaces the clock, random numbers and the network by simulated ones. */
 function takeOver(world: World, service: SimulatedService): () => void {
-  const { Host, Socket } = world.library;
+  const { Host, Wire } = world.library;
   const { open: openHost } = Host.prototype;
-  const { open: openSocket } = Socket;
+  const { open: openWire } = Wire;
   const onRejection = (reason: unknown) => world.violate(`unhandled rejection: ${String(reason)}`);
   const rejectionListeners = process.rawListeners('unhandledRejection');
   process.removeAllListeners('unhandledRejection');
@@ -116,12 +116,12 @@ function takeOver(world: World, service: SimulatedService): () => void {
     const connections = { connected: Promise.resolve(), send } as Connections;
     return { connections, spare: NO_SPARE, local: undefined };
   };
-  Socket.open = (url, signal) => openSimulatedSocket(world, service, { url: url.href, signal });
+  Wire.open = (url, signal) => openSimulatedSocket(world, service, { url: url.href, signal });
   world.clock.install();
   return () => {
     world.clock.uninstall();
     Host.prototype.open = openHost;
-    Socket.open = openSocket;
+    Wire.open = openWire;
     process.emitWarning = warn;
     process.off('unhandledRejection', onRejection);
     for (const listener of rejectionListeners) process.on('unhandledRejection', listener as never);

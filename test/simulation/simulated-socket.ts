@@ -1,5 +1,7 @@
-import type { Socket, SocketEnd } from '../../src/connect/socket.js';
-import type { CdpCarrier, Message } from '../../src/connect/wire.js';
+import type { CdpPort } from '../../src/wire/client.js';
+import { writtenMessage } from '../../src/wire/message.js';
+import type { SocketEnd } from '../../src/wire/socket.js';
+import { newShared, type Wire } from '../../src/wire/wire.js';
 import type { Command, SimulatedBrowser } from './simulated-browser.js';
 import type { Grant, SimulatedService } from './simulated-service.js';
 import type { World } from './world.js';
@@ -8,7 +10,8 @@ import type { World } from './world.js';
 export class SimulatedSocket {
   readonly ended: Promise<SocketEnd>;
   readonly detached: Promise<void>;
-  readonly pendingCalls: readonly string[] = [];
+  readonly methodsInFlight: readonly string[] = [];
+  readonly shared = newShared();
   readonly grant: Grant;
   readonly #world: World;
   readonly #onEnd: () => void;
@@ -19,7 +22,6 @@ export class SimulatedSocket {
   #end: SocketEnd | undefined;
   #isOver = false;
   #isTakenOver = false;
-  #deliver: (message: Message) => void = () => {};
 
   constructor(world: World, grant: Grant, onEnd = () => {}) {
     this.#world = world;
@@ -32,6 +34,11 @@ export class SimulatedSocket {
     this.detached = new Promise((resolve) => {
       this.#detach = resolve;
     });
+  }
+
+  /** The one client of this connection. */
+  get main(): this {
+    return this;
   }
 
   get browser(): SimulatedBrowser {
@@ -47,13 +54,14 @@ export class SimulatedSocket {
     if (!this.#isTakenOver) this.#transmit(() => this.browser.use(this.grant.call, choice));
   }
 
-  takeOver(): CdpCarrier {
+  takeOver(): CdpPort {
     this.#isTakenOver = true;
     this.#detach();
     return {
       ended: this.ended,
-      send: (command) => this.#execute(structuredClone(command) as Command),
-      listen: (onMessage) => void (this.#deliver = onMessage),
+      request: (command, settle) => this.#execute(structuredClone(command) as Command, settle),
+      listen: () => {},
+      close: () => {},
     };
   }
 
@@ -79,15 +87,15 @@ export class SimulatedSocket {
     this.#finish();
   }
 
-  #execute(command: Command): void {
+  #execute(command: Command, settle: Parameters<CdpPort['request']>[1]): void {
     const { clock, random } = this.#world;
     this.#transmit(() => {
       const fails = this.#world.strikes('browser: command fails');
       const answer = fails ? { error: { message: 'Internal error' } } : this.browser.execute(command);
       if (!answer || this.#world.strikes('browser: command hangs')) return;
-      const message = structuredClone({ id: command.id, ...answer });
+      const message = writtenMessage({ id: command.id, ...answer });
       clock.after(random.between(1, 10), () => {
-        if (!this.#isOver) this.#deliver(message);
+        if (!this.#isOver) settle(message);
       });
     });
   }
@@ -112,12 +120,12 @@ export class SimulatedSocket {
   }
 }
 
-/** Replaces `Socket.open`. */
+/** Replaces `Wire.open`. */
 export async function openSimulatedSocket(
   world: World,
   service: SimulatedService,
   { url, signal }: { url: string; signal: AbortSignal },
-): Promise<Socket> {
+): Promise<Wire> {
   const { ConnectError } = world.library.api;
   const path = new URL(url).pathname.split('/')[1]!;
   const grant = service.leaseOf(path);
@@ -127,11 +135,11 @@ export async function openSimulatedSocket(
     signal.addEventListener('abort', stop, { once: true });
   });
   await Promise.race([upgrade(world), aborted]);
-  if (service.shape === 'cdp') return service.connect() as unknown as Socket;
+  if (service.shape === 'cdp') return service.connect() as unknown as Wire;
   if (!grant || grant.state !== 'leased') {
     throw new ConnectError('The WebSocket upgrade was refused with status 404.', { status: 404 });
   }
-  return new SimulatedSocket(world, grant) as unknown as Socket;
+  return new SimulatedSocket(world, grant) as unknown as Wire;
 }
 
 async function upgrade(world: World): Promise<void> {

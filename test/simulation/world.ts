@@ -1,5 +1,5 @@
 import * as api from '../../src/index.js';
-import { Socket } from '../../src/connect/socket.js';
+import { Wire } from '../../src/wire/wire.js';
 import { Host } from '../../src/pool/host.js';
 import * as services from '../../src/services.js';
 import { clock } from '../../src/shared/clock.js';
@@ -12,11 +12,11 @@ export interface Library {
   api: typeof api;
   services: typeof services;
   Host: typeof Host;
-  Socket: typeof Socket;
+  Wire: typeof Wire;
   clock: typeof clock;
 }
 
-export const library: Library = { api, services, Host, Socket, clock };
+export const library: Library = { api, services, Host, Wire, clock };
 
 const EPOCH = Date.parse('2026-01-02T03:04:05Z');
 

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { WebSocketServer, type ServerOptions, type WebSocket } from 'ws';
 import { HISTOGRAMS } from './histograms.js';
-import { Socket } from '../../src/connect/socket.js';
+import type { Client } from '../../src/wire/client.js';
+import { Wire } from '../../src/wire/wire.js';
 
 /** A WebSocket server that simulates a browser. */
 export class PlayedBrowser implements AsyncDisposable {
@@ -63,10 +64,10 @@ export class PlayedBrowser implements AsyncDisposable {
     return this.#server.clients.size;
   }
 
-  /** Opens a `Socket` to this server. Returns both ends. */
-  async connect(): Promise<{ socket: Socket; client: WebSocket }> {
-    const socket = await Socket.open(new URL(this.url), new AbortController().signal);
-    return { socket, client: this.clients.at(-1)! };
+  /** Opens a `Wire` to this server. Returns it with the client at its end, and the browser's own end. */
+  async connect(): Promise<{ wire: Wire; socket: Client; client: WebSocket }> {
+    const wire = await Wire.open(new URL(this.url), new AbortController().signal);
+    return { wire, socket: wire.main, client: this.clients.at(-1)! };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

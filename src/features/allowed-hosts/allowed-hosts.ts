@@ -61,7 +61,6 @@ export class AllowedHosts implements LeaseFeature {
       onOwnContextUsed: lease.onOwnContextUsed,
     });
     return {
-      rules: [limit.rules],
       extend: (opening) => limit.begin(opening),
       explain: (error) => explainRefused(error, hosts),
     };

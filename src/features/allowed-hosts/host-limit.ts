@@ -1,17 +1,16 @@
-import { CdpClient, type Target } from '../../connect/cdp-client.js';
 import { isBlank } from '../../connect/connector.js';
 import { endContexts } from '../../connect/end-contexts.js';
 import type { ConnectExtension, Opening } from '../../connect/extension.js';
-import type { MessageRules } from '../../connect/message-filter.js';
-import { filterOf, type PageStarts } from '../../connect/page-starts.js';
-import { SessionSocket } from '../../connect/session-socket.js';
-import type { CdpSocket } from '../../connect/socket.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { patternOf, readHosts } from '../../shared/hosts.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { excerpt } from '../../shared/redact.js';
+import { CdpClient, type Target } from '../../wire/cdp-client.js';
+import type { Layer } from '../../wire/layer.js';
+import type { Session } from '../../wire/sessions.js';
+import { WaitingTargets } from '../../wire/waiting-targets.js';
 import { bypassListOf } from './bypass-list.js';
 import { PageGuard, REFUSED } from './page-guard.js';
 import { canSend } from './sending-trial.js';
@@ -80,17 +79,11 @@ export class HostLimit implements ConnectExtension {
   /** The contexts that clients may use. */
   #contexts = new Set<string>();
   #ownContext: string | undefined;
-  /** The sessions of clients with the browser, and the sessions of this object. */
-  #browserSessions = new Set<string>();
-  #ownSessions = new Set<string>();
-  /** The sessions of clients with pages, frames and workers, by id, with their targets. */
-  readonly #sessions = new Map<string, string>();
   /** The URLs of new pages, by those with which they begin. */
   readonly #urls = new Map<string, string>();
   #guard!: PageGuard;
-  #starts!: PageStarts;
+  #waiting!: WaitingTargets;
   #cdp!: CdpClient;
-  #socket: CdpSocket | undefined;
   #isOver = false;
   /** Resolves when no page of the lease runs any longer. */
   #ending: Promise<void> | undefined;
@@ -107,24 +100,21 @@ export class HostLimit implements ConnectExtension {
   }
 
   /** Sets the limit. @throws InvalidOptionError if the browser can't have it. */
-  async begin({ openCdp, starts, onLost, signal }: Opening): Promise<this> {
-    const socket = await openCdp(signal);
-    this.#socket = socket;
+  async begin({ openCdp, starts, layers, onLost, signal }: Opening): Promise<this> {
+    const client = await openCdp(signal);
     this.#contexts = new Set();
     this.#ending = undefined;
-    this.#browserSessions = new Set();
-    // Where the connection is the lease, the messages of this object pass the rules, too.
-    this.#ownSessions = new Set(socket instanceof SessionSocket ? [socket.sessionId] : []);
-    const isGuarded = ({ browserContextId = '' }: Target) => this.#contexts.has(browserContextId);
-    this.#starts = starts;
-    this.#guard = new PageGuard(() => this.#cdp, isGuarded, this.#onRefused, starts);
-    const carrier = socket.takeOver();
-    this.#cdp = new CdpClient(carrier, this.#guard.listeners);
+    const isMeant = ({ browserContextId = '' }: Target) => this.#contexts.has(browserContextId);
+    const cdp = () => this.#cdp;
+    this.#guard = new PageGuard(cdp, isMeant, this.#onRefused);
+    this.#waiting = new WaitingTargets(cdp, starts, this.#guard);
+    layers.add(this.#layer, this.#waiting.layer);
+    this.#cdp = new CdpClient(client, { ...this.#guard.listeners, ...this.#waiting.listeners });
     // The browser can be destroyed after this process has ended, and nothing is received meanwhile.
-    const crash = () => this.#guard.crash();
+    const crash = () => this.#guard.crash(this.#waiting.sessions);
     this.#stopWatchingProcess = beforeProcessEnds({ atExit: crash, beforeEnd: async () => crash() });
     let hasEnded = false;
-    void carrier.ended.then(() => {
+    void client.detached.then(() => {
       hasEnded = true;
       if (!this.#isOver) onLost();
     });
@@ -145,7 +135,7 @@ export class HostLimit implements ConnectExtension {
   async stop(): Promise<void> {
     // The pages are guarded until they have ended.
     this.#isOver = true;
-    await this.#guard.flush();
+    await this.#guard.flush(this.#waiting.sessions);
   }
 
   /** Closes all contexts of the lease. No client can open another one meanwhile. @throws If a page may still run. */
@@ -165,7 +155,7 @@ export class HostLimit implements ConnectExtension {
   cut(): void {
     this.#isOver = true;
     this.#stopWatchingProcess();
-    this.#socket?.cut('closed-by-us');
+    this.#cdp?.close();
   }
 
   async #limit(): Promise<void> {
@@ -175,9 +165,9 @@ export class HostLimit implements ConnectExtension {
     const { browserContextId } = await cdp.send('Target.createBrowserContext', context);
     this.#ownContext = browserContextId;
     this.#contexts.add(browserContextId);
-    await Promise.all([this.#guard.begin(), this.#blankOthers()]);
+    await Promise.all([this.#waiting.open(), this.#blankOthers()]);
     const targetId = await cdp.openPage({ browserContextId });
-    await this.#prove(targetId, await this.#guard.ready(targetId));
+    await this.#prove(targetId, await this.#waiting.ready(targetId));
   }
 
   /** The service may have opened a page before the lease. */
@@ -206,7 +196,7 @@ export class HostLimit implements ConnectExtension {
       throw impossible(`a request to an unknown host ended with ${resource.netErrorName ?? 'a response'}`);
     if (result.value !== 'undefined') throw impossible('its pages have WebRTC');
     // The guard can be in time by chance.
-    const isLate = sandboxed.value !== 'undefined' || this.#guard.hasLateFrame;
+    const isLate = sandboxed.value !== 'undefined' || this.#waiting.hasLateFrame;
     if (isLate && (await canSend(this.#cdp, this.#proxy))) throw impossible(SANDBOXED);
   }
 
@@ -215,114 +205,84 @@ export class HostLimit implements ConnectExtension {
       this.#plan.onRefused(url);
   };
 
-  /** The rules for all clients. */
-  readonly rules: MessageRules = {
-    isLimit: true,
-    refuse: (method, session) => {
-      if (this.#isOwn(session)) return undefined;
-      if (this.#ending) return 'The lease has ended.';
-      const isRefused =
-        OUTSIDE.test(method) ||
-        INTO_PAGES.test(method) ||
-        (/^(Browser|Target)\./.test(method) && !KNOWN_COMMANDS.some((known) => known.test(method)));
-      return isRefused ? `${excerpt(method, 100)} is not available with allowedHosts.` : undefined;
-    },
+  /** Between all clients and the browser. */
+  readonly #layer: Layer = {
+    name: 'allowed-hosts',
     commands: {
-      'Target.createBrowserContext': (_params, session) =>
+      '*': ({ method }, next) => {
+        if (this.#ending) throw new Error('The lease has ended.');
+        const isRefused =
+          OUTSIDE.test(method) ||
+          INTO_PAGES.test(method) ||
+          (/^(Browser|Target)\./.test(method) && !KNOWN_COMMANDS.some((known) => known.test(method)));
+        if (isRefused) throw new Error(`${excerpt(method, 100)} is not available with allowedHosts.`);
+        return next();
+      },
+      'Target.createBrowserContext': async (_command, next) => {
         // Pages must not outlast the connection that guards them.
-        this.#isOwn(session) ? undefined : { ...this.#proxy, disposeOnDetach: true },
-      'Target.createTarget': (params, session) => {
+        const answer = await next({ ...this.#proxy, disposeOnDetach: true });
+        this.#contexts.add(answer.result.browserContextId);
+        return answer;
+      },
+      'Target.createTarget': async ({ params }, next) => {
         expectPage(params.url);
-        return {
-          ...this.#inContext(params, session),
-          ...this.#blank(params),
-          // No client sees the events of a hidden page.
-          ...(params['hidden'] === true && { hidden: false }),
-        };
-      },
-      'Target.disposeBrowserContext': ({ browserContextId }, session) => {
-        if (!this.#isOwn(session) && browserContextId === this.#ownContext) throw new Error(NO_CONTEXT);
-        return this.#inContext({ browserContextId }, session);
-      },
-      'Target.attachToTarget': (params, session) => this.#attach(params, session),
-      'Target.autoAttachRelated': async (params, session) => {
-        await this.#attach(params, session);
-        return { waitForDebuggerOnStart: false };
-      },
-      // Only the guard lets targets wait, and go on.
-      'Target.setAutoAttach': ({ autoAttach, waitForDebuggerOnStart, filter }, session = '', cdp) => {
-        if (this.#isOwn(session)) return undefined;
-        const admitted = autoAttach && waitForDebuggerOnStart ? filterOf(filter) : undefined;
-        const below = this.#sessions.get(session);
-        // The browser handles commands in order: this one is sent after that of the client.
-        const isDone = async () => void (await cdp.send('Target.getTargetInfo', { targetId: below }));
-        const done = below === undefined ? undefined : Promise.resolve().then(isDone);
-        if (this.#starts.attach(cdp, session, admitted, { below, done }))
-          void cdp.ended.then(() => this.#starts.leave(cdp));
-        return { waitForDebuggerOnStart: false };
-      },
-      'Runtime.runIfWaitingForDebugger': (_params, session = '', cdp) => {
-        if (this.#isOwn(session)) return undefined;
-        const targetId = this.#sessions.get(session);
-        if (targetId !== undefined) this.#starts.ready(cdp, targetId);
-        return false;
-      },
-      'Browser.setPermission': (params, session) => this.#inContext(params, session),
-      'Browser.grantPermissions': (params, session) => this.#inContext(params, session),
-      'Browser.resetPermissions': (params, session) => this.#inContext(params, session),
-      'Browser.setDownloadBehavior': (params, session) => this.#inContext(params, session),
-      'Browser.cancelDownload': (params, session) => this.#inContext(params, session),
-      'Storage.getCookies': (params, session) => this.#inStorage(params, session),
-      'Storage.setCookies': (params, session) => this.#inStorage(params, session),
-      'Storage.clearCookies': (params, session) => this.#inStorage(params, session),
-      'Page.navigate': ({ url = '' }) => expectPage(url),
-    },
-    results: {
-      'Target.createBrowserContext': ({ browserContextId }, session) => {
-        if (!this.#isOwn(session)) this.#contexts.add(browserContextId);
-      },
-      'Page.navigate': ({ errorText, loaderId }, session, params) => {
-        if (errorText !== REFUSED || this.#isOwn(session)) return undefined;
-        const url = String(params?.['url']);
-        const isRedirect = URL.canParse(url) && this.#allowed.test(new URL(url).href);
-        if (!isRedirect && loaderId !== undefined) this.#guard.reportNavigation(url, loaderId);
-        return { errorText: this.#explained(url) };
-      },
-      'Target.createTarget': async ({ targetId }, session) => {
-        if (this.#isOwn(session)) return;
+        // No client sees the events of a hidden page.
+        const shown = params['hidden'] === true && { hidden: false };
+        const answer = await next({ ...this.#inContext(params), ...this.#blank(params), ...shown });
+        const { targetId } = answer.result;
         await this.#whenReady(targetId);
         void this.#open(targetId).catch(() => {});
         // Playwright expects this result after the event of the page, which waits, too.
         await new Promise((resolve) => clock.setImmediate(resolve));
+        return answer;
       },
-      'Target.getBrowserContexts': ({ browserContextIds }, session) => {
-        if (this.#isOwn(session)) return undefined;
-        const seen = browserContextIds.filter((id) => this.#contexts.has(id) && id !== this.#ownContext);
-        return { browserContextIds: seen, defaultBrowserContextId: this.#ownContext };
+      'Target.disposeBrowserContext': ({ params }, next) => {
+        if (params.browserContextId === this.#ownContext) throw new Error(NO_CONTEXT);
+        return next(this.#inContext(params));
       },
-      'Target.getTargets': ({ targetInfos }, session) =>
-        this.#isOwn(session) ? undefined : { targetInfos: targetInfos.filter((one) => this.#isSeen(one)) },
+      'Target.attachToTarget': async ({ params }, next) => {
+        await this.#whenReady(params.targetId);
+        return next();
+      },
+      'Target.autoAttachRelated': async ({ params }, next) => {
+        await this.#whenReady(params.targetId);
+        return next();
+      },
+      'Browser.setPermission': ({ params }, next) => next(this.#inContext(params)),
+      'Browser.grantPermissions': ({ params }, next) => next(this.#inContext(params)),
+      'Browser.resetPermissions': ({ params }, next) => next(this.#inContext(params)),
+      'Browser.setDownloadBehavior': ({ params }, next) => next(this.#inContext(params)),
+      'Browser.cancelDownload': ({ params }, next) => next(this.#inContext(params)),
+      'Storage.getCookies': ({ params, session }, next) => next(this.#inStorage(params, session)),
+      'Storage.setCookies': ({ params, session }, next) => next(this.#inStorage(params, session)),
+      'Storage.clearCookies': ({ params, session }, next) => next(this.#inStorage(params, session)),
+      'Page.navigate': async ({ params: { url = '' } }, next) => {
+        const answer = await next(expectPage(url));
+        const { errorText, loaderId } = answer.result;
+        if (errorText !== REFUSED) return answer;
+        const isRedirect = URL.canParse(url) && this.#allowed.test(new URL(url).href);
+        if (!isRedirect && loaderId !== undefined) this.#guard.reportNavigation(url, loaderId);
+        return answer.with({ errorText: this.#explained(url) });
+      },
+      'Target.getBrowserContexts': async (_command, next) => {
+        const answer = await next();
+        const { browserContextIds: all } = answer.result;
+        const browserContextIds = all.filter((id) => this.#contexts.has(id) && id !== this.#ownContext);
+        return answer.with({ browserContextIds, defaultBrowserContextId: this.#ownContext });
+      },
+      'Target.getTargets': async (_command, next) => {
+        const answer = await next();
+        return answer.with({ targetInfos: answer.result.targetInfos.filter((one) => this.#isSeen(one)) });
+      },
     },
     events: {
-      'Target.attachedToTarget': ({ sessionId, targetInfo }, session) => {
-        if (this.#isOwn(session)) return void this.#ownSessions.add(sessionId);
-        const { targetId, type } = targetInfo;
-        if (type === 'browser') this.#browserSessions.add(sessionId);
-        if (!this.#isSeen(targetInfo)) return false;
-        if (type !== 'browser' && type !== 'tab') this.#sessions.set(sessionId, targetId);
-        const how = () => ({ waitingForDebugger: this.#starts.isWaiting(targetId) });
-        if (!/^(page|iframe|worker)$/.test(type)) return Promise.resolve(how());
-        // A frame or worker can be gone.
-        return this.#guard.ready(targetId).then(how, () => false);
-      },
-      'Target.detachedFromTarget': ({ sessionId = '' }) => void this.#sessions.delete(sessionId),
+      'Target.attachedToTarget': ({ params }, next) => (this.#isSeen(params.targetInfo) ? next() : undefined),
       // The address is in another event, of which there are too many.
-      'Network.loadingFailed': ({ errorText }, session) =>
-        errorText === REFUSED && !this.#isOwn(session) ? { errorText: this.#explained() } : undefined,
-      'Target.targetCreated': ({ targetInfo }, session) =>
-        this.#isOwn(session) || this.#isSeen(targetInfo) ? undefined : false,
-      'Target.targetInfoChanged': ({ targetInfo }, session) =>
-        this.#isOwn(session) || this.#isSeen(targetInfo) ? undefined : false,
+      'Network.loadingFailed': ({ params }, next) =>
+        next(params.errorText === REFUSED ? { errorText: this.#explained() } : undefined),
+      'Target.targetCreated': ({ params }, next) => (this.#isSeen(params.targetInfo) ? next() : undefined),
+      'Target.targetInfoChanged': ({ params }, next) =>
+        this.#isSeen(params.targetInfo) ? next() : undefined,
     },
   };
 
@@ -331,30 +291,20 @@ export class HostLimit implements ConnectExtension {
     return `${REFUSED} (${this.#plan.explain(url)})`;
   }
 
-  #isOwn(session: string | undefined): boolean {
-    return session !== undefined && this.#ownSessions.has(session);
-  }
-
   #isSeen({ type, browserContextId = '' }: Target): boolean {
     return type === 'browser' || this.#contexts.has(browserContextId);
   }
 
   /** Returns the context of a command that means the browser's own one, also in the session of a page of another context. */
-  #inContext(
-    { browserContextId: id }: InContext,
-    session: string | undefined,
-  ): { browserContextId: string } | undefined {
-    if (this.#isOwn(session)) return undefined;
+  #inContext({ browserContextId: id }: InContext): { browserContextId: string } | undefined {
     if (id !== undefined && !this.#contexts.has(id)) throw new Error(NO_CONTEXT);
     return id === undefined ? { browserContextId: this.#ownContext! } : undefined;
   }
 
   /** The same of a command for which a page means its own context. */
-  #inStorage(params: InContext, session: string | undefined): { browserContextId: string } | undefined {
-    const isOfBrowser = session === undefined || this.#browserSessions.has(session);
-    return isOfBrowser || params.browserContextId !== undefined
-      ? this.#inContext(params, session)
-      : undefined;
+  #inStorage(params: InContext, session: Session | undefined): { browserContextId: string } | undefined {
+    const isOfBrowser = session === undefined || session.target.type === 'browser';
+    return isOfBrowser || params.browserContextId !== undefined ? this.#inContext(params) : undefined;
   }
 
   /** Chromium can load the first document of a page before the scripts of its sessions: a new page is blank, and is navigated later. */
@@ -371,21 +321,16 @@ export class HostLimit implements ConnectExtension {
     const { targetInfo } = await this.#cdp.send('Target.getTargetInfo', { targetId });
     const url = this.#urls.get(targetInfo.url);
     if (url === undefined || !this.#urls.delete(targetInfo.url)) return;
-    await this.#cdp.send('Page.navigate', { url }, await this.#guard.started(targetId));
-  }
-
-  async #attach({ targetId }: { targetId: string }, session: string | undefined): Promise<undefined> {
-    if (!this.#isOwn(session)) await this.#whenReady(targetId);
-    return undefined;
+    await this.#cdp.send('Page.navigate', { url }, await this.#waiting.started(targetId));
   }
 
   /** Waits until no script of a page can run without the guard. */
   async #whenReady(targetId: string): Promise<void> {
     // Saves a round trip for a page that was just opened.
-    if (this.#guard.isGuarding(targetId)) return void (await this.#guard.ready(targetId));
+    if (this.#waiting.has(targetId)) return void (await this.#waiting.ready(targetId));
     const { targetInfo } = await this.#cdp.send('Target.getTargetInfo', { targetId });
     if (!this.#isSeen(targetInfo)) throw new Error('No target with given id found');
-    if (/^(page|iframe)$/.test(targetInfo.type)) await this.#guard.ready(targetId);
+    if (/^(page|iframe)$/.test(targetInfo.type)) await this.#waiting.ready(targetId);
   }
 }
 

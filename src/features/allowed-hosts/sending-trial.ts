@@ -1,4 +1,4 @@
-import type { CdpClient } from '../../connect/cdp-client.js';
+import type { CdpClient } from '../../wire/cdp-client.js';
 import { raceTimeout } from '../../shared/abort.js';
 
 /** Time in ms for WebRTC to look for its addresses, which ends at once where it may open no port. */

@@ -1,6 +1,6 @@
 import type { MessageRules } from '../../connect/message-filter.js';
-import type { CommandParams } from '../../connect/message.js';
-import type { Message } from '../../connect/wire.js';
+import type { CommandParams } from '../../wire/message.js';
+import type { Message } from '../../wire/forms.js';
 import type { ResponseHead } from './exposed-request.js';
 import type { Targets } from './targets.js';
 

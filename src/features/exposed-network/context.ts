@@ -1,5 +1,6 @@
-import type { CdpClient } from '../../connect/cdp-client.js';
+import type { CdpClient } from '../../wire/cdp-client.js';
 import type { Opening } from '../../connect/extension.js';
+import type { StandIns } from '../stand-ins.js';
 import type { Bodies } from './body-reader.js';
 import type { BrowserClients } from './browser-clients.js';
 import type { EventStreams } from './exposed-events.js';
@@ -11,6 +12,8 @@ import type { Targets } from './targets.js';
 /** What a connection exposes. */
 export interface ExposePlan extends Omit<Opening, 'signal'> {
   readonly hosts: ExposedHosts;
+  /** Files of this machine that the browser downloads. */
+  readonly standIns: StandIns;
   /** Whose rules apply to the messages of all clients. */
   readonly clients: BrowserClients;
   /** Called with each exposed host, and its port, that is requested. */

@@ -4,6 +4,7 @@ import type { StepOf } from '../../shared/telemetry.js';
 import type { LeaseFeature } from '../../lease/feature.js';
 import { addAdvice } from '../../shared/errors.js';
 import { isLoopback } from '../../shared/urls.js';
+import type { StandIns } from '../stand-ins.js';
 import { BrowserClients } from './browser-clients.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import type { ExposeNetworkSettings, ExposeNetworkSteps } from './options.js';
@@ -16,11 +17,17 @@ const MOST_HOSTS = 1000;
 export class ExposeNetwork implements LeaseFeature {
   readonly name = 'exposeNetwork';
   readonly #hosts: string | undefined;
+  readonly #standIns: StandIns;
   /** The hosts that were reported. */
   readonly #reported = new Set<string>();
 
-  constructor({ exposeNetwork }: ExposeNetworkSettings) {
+  constructor(
+    { exposeNetwork }: ExposeNetworkSettings,
+    _isForTasks: boolean,
+    { standIns }: { standIns: StandIns },
+  ) {
     this.#hosts = exposeNetwork;
+    this.#standIns = standIns;
   }
 
   get needsCdp(): string | undefined {
@@ -41,7 +48,7 @@ export class ExposeNetwork implements LeaseFeature {
       explain: (error, browser) => explainRefusal(error, browser, hosts),
       extend: async (opening) => {
         const { ExposedNetwork } = await import('./exposed-network.js');
-        return new ExposedNetwork({ ...opening, hosts, clients, onRequest });
+        return new ExposedNetwork({ ...opening, standIns: this.#standIns, hosts, clients, onRequest });
       },
     };
   }

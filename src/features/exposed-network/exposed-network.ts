@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { LinkedAbort } from '../../shared/abort.js';
 import { backoff, delay } from '../../shared/clock.js';
+import { layerOf } from '../../connect/message-filter.js';
 import type { ConnectExtension } from '../../connect/extension.js';
 import { Bodies } from './body-reader.js';
 import type { ExposePlan, Lasting } from './context.js';
@@ -28,7 +29,7 @@ export class ExposedNetwork implements ConnectExtension {
   #interception: Interception | undefined;
 
   constructor(plan: ExposePlan) {
-    const { hosts, clients, connectOptions, filter } = plan;
+    const { hosts, clients, connectOptions, layers } = plan;
     // An option of Puppeteer.
     const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
     const { signal } = this.#abort;
@@ -41,7 +42,7 @@ export class ExposedNetwork implements ConnectExtension {
       script: `${webSocketScript(hosts)} ${fetchScript(hosts)} ${EVENTS_SCRIPT} ${uploadScript(hosts)}`,
       end: signal,
     };
-    filter.add(this.#lasting.uploads.rules);
+    layers.add(layerOf(this.#lasting.uploads.rules, 'library'));
   }
 
   /** With Playwright, the options of contexts are not visible otherwise, and scripts of its own replace WebSocket, too. */

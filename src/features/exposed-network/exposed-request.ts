@@ -3,7 +3,7 @@ import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import https from 'node:https';
 import { Duplex, pipeline, type Readable } from 'node:stream';
 import zlib from 'node:zlib';
-import type { ResultOf } from '../../connect/message.js';
+import type { ResultOf } from '../../wire/message.js';
 import { raceAbort } from '../../shared/abort.js';
 import { Http2Sessions, isTrustworthy, routeTo } from './connections.js';
 import type { ExposedUrl } from './exposed-hosts.js';

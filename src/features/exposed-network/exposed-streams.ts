@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { finished, PassThrough, pipeline, type Readable } from 'node:stream';
-import type { EventParams } from '../../connect/message.js';
+import type { EventParams } from '../../wire/message.js';
 import { onAbort } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { LONG_BODY, type ExposedResponse, type Unread } from './body-reader.js';

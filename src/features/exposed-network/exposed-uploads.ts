@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { EventParams } from '../../connect/message.js';
 import { raceAbort } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
+import type { EventParams } from '../../wire/message.js';
 import { ShownError } from './body-reader.js';
 import type { Context } from './context.js';
 import type { ExposedHosts } from './exposed-hosts.js';

@@ -1,5 +1,5 @@
 import type { RawData, WebSocket } from 'ws';
-import type { EventParams } from '../../connect/message.js';
+import type { EventParams } from '../../wire/message.js';
 import { onAbort } from '../../shared/abort.js';
 import { isRecord, jsonOf } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';

@@ -1,6 +1,6 @@
-import { CdpClient } from '../../connect/cdp-client.js';
-import { freeLoggedObjects } from '../../connect/logged-objects.js';
-import type { EventParams } from '../../connect/message.js';
+import { CdpClient } from '../../wire/cdp-client.js';
+import { freeLoggedObjects } from '../../wire/logged-objects.js';
+import type { EventParams } from '../../wire/message.js';
 import type { CdpSocket } from '../../connect/socket.js';
 import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
 import type { Lasting } from './context.js';
@@ -35,7 +35,7 @@ export class Interception {
         for (const frameId of targets.framesOf(sessionId, contextId)) lasting.events.leave(frameId);
       },
     );
-    const cdp: CdpClient = new CdpClient(socket.takeOver(), {
+    const cdp: CdpClient = new CdpClient(socket, {
       ...targets.listeners,
       ...freeLoggedObjects(() => cdp),
       'Fetch.requestPaused': (paused) => this.#answer(paused),

@@ -1,4 +1,4 @@
-import type { EventParams } from '../../connect/message.js';
+import type { EventParams } from '../../wire/message.js';
 import type { Context } from './context.js';
 import type { AttachedTarget } from './targets.js';
 

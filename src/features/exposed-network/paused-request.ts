@@ -1,7 +1,7 @@
 import { LinkedAbort, onAbort } from '../../shared/abort.js';
 import { clock, delay } from '../../shared/clock.js';
 import { excerpt } from '../../shared/redact.js';
-import type { EventParams } from '../../connect/message.js';
+import type { EventParams } from '../../wire/message.js';
 import { ShownError, type ExposedResponse, type Unread } from './body-reader.js';
 import { timeOf } from './browser-clients.js';
 import type { Context } from './context.js';

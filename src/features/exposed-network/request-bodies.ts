@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { MessageRules } from '../../connect/message-filter.js';
-import type { EventParams } from '../../connect/message.js';
+import type { EventParams } from '../../wire/message.js';
 import { ShownError } from './body-reader.js';
 import type { BrowserClients } from './browser-clients.js';
 import type { Targets } from './targets.js';

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import type { CdpClient } from '../../connect/cdp-client.js';
-import type { EventParams, ResultOf } from '../../connect/message.js';
+import type { CdpClient } from '../../wire/cdp-client.js';
+import type { EventParams, ResultOf } from '../../wire/message.js';
 import { isTrustworthy } from './connections.js';
 import type { Context } from './context.js';
 import type { ExposedUrl } from './exposed-hosts.js';

@@ -1,7 +1,7 @@
 import { raceTimeout } from '../../shared/abort.js';
-import type { CdpClient, EventListeners, Target } from '../../connect/cdp-client.js';
-import type { FrameTree } from '../../connect/message.js';
-import { filterOf, type PageStarts } from '../../connect/page-starts.js';
+import type { CdpClient, EventListeners, Target } from '../../wire/cdp-client.js';
+import type { FrameTree } from '../../wire/message.js';
+import { filterOf, type PageStarts } from '../../wire/page-starts.js';
 
 /** Milliseconds in which pages must say whether a frame is theirs. */
 const LONGEST_SEARCH = 1000;

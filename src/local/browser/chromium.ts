@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
-import { CdpConnection } from '../../net/cdp-connection.js';
 import { BrowserPictures } from '../../recorder/pictures.js';
+import { sourceOver, type CdpSource } from '../../wire/cdp-source.js';
 import { BrowserProcess } from './browser-process.js';
 import { CdpPipe } from './cdp-pipe.js';
 import { chromiumFlags, type LaunchOptions } from './chromium-flags.js';
@@ -21,6 +21,7 @@ export async function launchChromium(options: LaunchOptions, signal: AbortSignal
 export class Chromium extends BrowserProcess {
   readonly chromium = this;
   readonly pipe: CdpPipe;
+  readonly source: CdpSource;
   readonly pictures: BrowserPictures;
 
   constructor(options: LaunchOptions) {
@@ -31,12 +32,13 @@ export class Chromium extends BrowserProcess {
       env: chromiumEnvironment(profile, options.screen),
     }));
     this.pipe = new CdpPipe(this.child.stdio[3] as Writable, this.child.stdio[4] as Readable);
-    this.pictures = new BrowserPictures(this.pipe);
+    this.source = sourceOver(this.pipe);
+    this.pictures = new BrowserPictures(this.source);
   }
 
   protected async answer(): Promise<void> {
-    const connection = await CdpConnection.open(this.pipe).catch(() => new Promise<never>(() => {}));
-    await connection.ask('Target.getTargets');
+    const connection = await this.source().catch(() => new Promise<never>(() => {}));
+    await connection.targets();
     connection.close();
   }
 }

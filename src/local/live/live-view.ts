@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
-import { CdpConnection, type CdpEvent, type CdpSession } from '../../net/cdp-connection.js';
-import type { PicturedBrowser, Watch } from '../../recorder/pictures.js';
+import { CdpConnection, type CdpBrowser, type CdpEvent, type CdpSession } from '../../net/cdp-connection.js';
+import type { PicturedBrowser as Pictured, Watch } from '../../recorder/pictures.js';
 import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
 import { performCommand, readLiveCommand, withLimits, type LiveCommand } from './live-commands.js';
 
@@ -26,6 +26,8 @@ export interface LiveTab {
   readonly title: string;
   readonly url: string;
 }
+
+type PicturedBrowser = Pictured & { readonly pipe: CdpBrowser };
 
 /**
  * One viewer's live view of a browser: sends pictures and tabs, performs commands. It has its own CDP connection, which

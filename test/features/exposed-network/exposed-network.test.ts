@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { readEvent } from '../../../src/connect/message.js';
+import { readEvent } from '../../../src/wire/message.js';
 import { explainRefusal } from '../../../src/features/exposed-network/expose-network.js';
 import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
@@ -28,8 +28,8 @@ import { ExposedWebSockets } from '../../../src/features/exposed-network/exposed
 import { RequestBodies, type Sources } from '../../../src/features/exposed-network/request-bodies.js';
 import { Room, Share } from '../../../src/features/exposed-network/room.js';
 import { Targets } from '../../../src/features/exposed-network/targets.js';
-import type { CdpClient } from '../../../src/connect/cdp-client.js';
-import { PageStarts } from '../../../src/connect/page-starts.js';
+import type { CdpClient } from '../../../src/wire/cdp-client.js';
+import { PageStarts } from '../../../src/wire/page-starts.js';
 import type { PartMessage } from '../../../src/features/exposed-network/page-fetch.js';
 import { faultInHosts } from '../../../src/shared/hosts.js';
 

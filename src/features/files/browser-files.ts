@@ -1,11 +1,11 @@
 import { open, rename, rm } from 'node:fs/promises';
-import { onAbort, raceAbort } from '../shared/abort.js';
-import { isRecord } from '../shared/json.js';
-import { lazy } from '../shared/lazy.js';
-import { CdpClient } from './cdp-client.js';
-import type { EventParams, ResultOf } from './message.js';
-import type { OpenCdp } from './socket.js';
-import { namingFile } from '../shared/naming-file.js';
+import { onAbort, raceAbort } from '../../shared/abort.js';
+import { isRecord } from '../../shared/json.js';
+import { lazy } from '../../shared/lazy.js';
+import { CdpClient } from '../../wire/cdp-client.js';
+import type { EventParams, ResultOf } from '../../wire/message.js';
+import type { OpenCdp } from '../../connect/socket.js';
+import { namingFile } from '../../shared/naming-file.js';
 
 /** Bytes that the page reads at once, and how many of such parts are under way: a distant browser answers late. */
 const PART = 512 * 1024;
@@ -248,7 +248,7 @@ export class BrowserFiles {
       this.#isOpen = false;
       this.close();
     });
-    return new CdpClient(socket.takeOver(), {
+    return new CdpClient(socket, {
       'Browser.downloadWillBegin': (begun) => {
         if (begun.frameId === this.#pageId) this.#saving = begun.guid;
         else this.#plan.onBegun(begun);

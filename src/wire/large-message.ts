@@ -1,6 +1,6 @@
 import { excessOf, isBalanced } from '../shared/message-limit.js';
 import { CHECKED } from './message-fields.js';
-import { textOf, type Frame, type Message } from './wire.js';
+import { textOf, type Frame, type Message } from './forms.js';
 
 /** Size of a message, in bytes, from which it costs less to look for the end of its content than to parse it. */
 const LARGE = 64 * 1024;

@@ -27,15 +27,37 @@ export interface WireMessage<Data extends string | Frame = Uint8Array> extends M
   readonly misfit?: Error | undefined;
 }
 
-/** The part of a socket that carries commands. */
-export interface CdpCarrier {
-  /** Resolves when the socket has ended. */
+/**
+ * Who is at the other side of a connection: the automation library of the callback, a further client of a proxy or of a loopback
+ * address, or this library itself, whose messages no layer sees.
+ */
+export type ClientKind = 'library' | 'further' | 'own';
+
+/** A client, for those who only look at it. */
+export interface AnyClient {
+  readonly kind: ClientKind;
+  /** The session of the browser that it has; undefined for the connection itself. */
+  readonly root: string | undefined;
+  /** Resolves when the client can no longer use its connection. */
+  readonly detached: Promise<void>;
+  /** Passes a message of the browser, or of a layer, to the client. */
+  receive(message: WireMessage): unknown;
+}
+
+/** A carrier of commands of our own: a client of a wire, or of a browser that this machine has started. */
+export interface CdpPort {
+  /** Resolves when no command is answered any longer. */
   readonly ended: Promise<unknown>;
-  send(command: Message): void;
-  /** Sends a message in parts, each when the one before was handed to the network. Other messages wait. */
-  sendParts?(parts: Iterable<Uint8Array>): Promise<void>;
-  /** Passes each message to this function. */
-  listen(onMessage: (message: Message) => void): void;
+  /** Sends a command. @param settle Receives the response; undefined if its session has ended. */
+  request(command: Message, settle: (response: WireMessage | undefined) => void): void;
+  /** The same in parts, each when the one before was handed to the network. Other messages wait. */
+  requestParts?(
+    command: Message,
+    parts: Iterable<Uint8Array>,
+    settle: (response: WireMessage | undefined) => void,
+  ): void;
+  listen(onEvent: (event: WireMessage) => void): void;
+  close(): void;
 }
 
 /** Decodes a message, or a part of it. */

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { isRecord, jsonOf } from '../shared/json.js';
 import { shortened } from './large-message.js';
 import { CHECKED, COMMANDS, EVENTS, RESULTS } from './message-fields.js';
-import { textOf, type Frame, type Message, type WireMessage } from './wire.js';
+import { textOf, type Frame, type Message, type WireMessage } from './forms.js';
 
 type Read<Table extends Record<string, v.GenericSchema>, Name> = Name extends keyof Table
   ? v.InferOutput<Table[Name]>
@@ -41,6 +41,13 @@ export function readMessage<Data extends string | Frame>(data: Data): WireMessag
 export function parseMessage<Data extends string | Frame>(data: Data): WireMessage<Data> {
   return asMessage(jsonOf(textOf(data)), data);
 }
+
+/** The form of a message that was parsed elsewhere. */
+export function parsedMessage(value: object): WireMessage {
+  return asMessage(value, NOTHING);
+}
+
+const NOTHING = Buffer.alloc(0);
 
 /** @throws MisfitError */
 function wholeMessage(data: string | Frame): Message {
@@ -92,6 +99,11 @@ export function fits({ method, params }: Message): boolean {
 /** Whether this library reads an event. */
 export function isRead(name: string | undefined): name is EventName {
   return name !== undefined && Object.hasOwn(EVENTS, name);
+}
+
+/** Whether this library reads a command. */
+export function isCommandName(name: string): name is CommandName {
+  return Object.hasOwn(COMMANDS, name);
 }
 
 /** @throws MisfitError */

@@ -4,21 +4,20 @@ import { DownloadArrivals } from './download-arrivals.js';
 import { DownloadFolders } from './download-folders.js';
 import { DownloadPages } from './download-pages.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from './download.js';
-import { countDownloads } from './lasting-requests.js';
-import type { MessageFilter, MessageRules } from './message-filter.js';
-import type { CommandParams, EventParams } from './message.js';
-import type { OpenCdp, Socket } from './socket.js';
-import type { StandIns } from './stand-ins.js';
+import { countDownloads } from '../../connect/lasting-requests.js';
+import type { CommandParams, EventParams } from '../../wire/message.js';
+import type { Session } from '../../wire/sessions.js';
+import type { Layer } from '../../wire/layer.js';
+import type { Opening } from '../../connect/extension.js';
+import type { StandIns } from '../stand-ins.js';
 import { Uploads } from './uploads.js';
 
 type Progress = EventParams<'Browser.downloadProgress'>;
 
-interface PlanOfDownloads {
-  readonly socket: Pick<Socket, 'detached'>;
-  readonly filter: MessageFilter;
-  readonly openCdp: OpenCdp;
-  /** False if the browser may run on this machine. */
-  readonly isElsewhere: boolean;
+interface PlanOfDownloads extends Pick<
+  Opening,
+  'detached' | 'layers' | 'sessions' | 'own' | 'openCdp' | 'isElsewhere'
+> {
   /** Receives the downloads, with the option `downloads`. */
   readonly listener: DownloadListener | undefined;
   readonly standIns: StandIns;
@@ -36,7 +35,7 @@ export class DownloadWatch {
   readonly #uploads: Uploads;
   readonly #folders: DownloadFolders;
   readonly #arrivals: DownloadArrivals;
-  readonly #pages = new DownloadPages();
+  readonly #pages: DownloadPages;
   readonly #downloads = new Map<string, BrowserDownload>();
   /** Downloads that are being finished, by id. The result is whether the file is on this machine. */
   readonly #finished = new Map<string, Promise<boolean>>();
@@ -52,10 +51,11 @@ export class DownloadWatch {
 
   constructor(plan: PlanOfDownloads) {
     this.#plan = plan;
+    this.#pages = new DownloadPages(plan.sessions);
     this.#isActive = plan.listener !== undefined;
     this.#files = new BrowserFiles({
       open: plan.openCdp,
-      hide: (id) => plan.filter.hide(id),
+      hide: (id) => plan.sessions.hide(id),
       onBegun: (params) => this.#onBegun(params),
       onProgress: (params) => void this.#onProgress(params),
     });
@@ -65,8 +65,8 @@ export class DownloadWatch {
     const [files, folders] = [this.#files, this.#folders];
     this.#arrivals = new DownloadArrivals({ files, folders, standIns, listener });
     this.#uploads = new Uploads(this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
-    this.#addRules();
-    void plan.socket.detached.then(() => {
+    plan.layers.add(this.#layer);
+    void plan.detached.then(() => {
       this.#files.close();
       for (const download of this.#downloads.values())
         this.#fail(download, new Error('the connection to the browser was closed'));
@@ -105,7 +105,7 @@ export class DownloadWatch {
   /** Whether the browser has begun a download that it has not announced. */
   async isOneComing(): Promise<boolean> {
     // A second WebSocket would cost more.
-    const client = this.#files.isOpen ? this.#files : this.#plan.filter.cdp;
+    const client = this.#files.isOpen ? this.#files : this.#plan.own;
     const downloads = await countDownloads((method, params) => client.send(method, params));
     // A browser that counts nothing has had no download.
     return (
@@ -136,38 +136,54 @@ export class DownloadWatch {
     await this.#files.closePage();
   }
 
-  /** Of the messages of further clients: what they download arrives where they say. */
-  readonly rulesOfOthers: MessageRules = {
+  /** Of the library. What further clients download arrives where they say. */
+  readonly #layer: Layer = {
+    name: 'files',
     commands: {
-      'Browser.setDownloadBehavior': ({ browserContextId }) => void this.#named.set(browserContextId, false),
+      'DOM.setFileInputFiles': async ({ params, client }, next) =>
+        client.kind === 'library' ? next(await this.#uploads.copy(params.files)) : next(),
+      'input.setFiles': async ({ params, client }, next) =>
+        client.kind === 'library' ? next(await this.#uploads.copy(params.files)) : next(),
+      'Browser.setDownloadBehavior': ({ params, client }, next) => {
+        if (client.kind === 'library') return next(this.#noteBehavior(params));
+        this.#named.set(params.browserContextId, false);
+        return next();
+      },
+      'Browser.cancelDownload': ({ params, client }, next) => {
+        if (client.kind === 'library') this.#cancelArrival(params.guid ?? '');
+        return next();
+      },
+      // The library waits for its new context until downloads are saved there.
+      'Target.createBrowserContext': async ({ client }, next) => {
+        const answer = await next();
+        if (client.kind === 'library') await this.#saveIn(answer.result.browserContextId);
+        return answer;
+      },
+      'browser.createUserContext': async ({ client }, next) => {
+        const answer = await next();
+        if (client.kind === 'library') await this.#saveIn(answer.result.userContext);
+        return answer;
+      },
+    },
+    events: {
+      'Browser.downloadWillBegin': ({ params, client }, next) => {
+        if (client.kind === 'library') this.#onBegun(params);
+        return next();
+      },
+      'Browser.downloadProgress': ({ params, client }, next) => {
+        const held = client.kind === 'library' ? this.#onProgress(params) : undefined;
+        return held ? passLater(held, next) : next();
+      },
+      'Page.downloadWillBegin': ({ params, client, session }, next) => {
+        if (this.#isActive && client.kind === 'library' && session) this.#notePage(params.guid, session);
+        return next();
+      },
     },
   };
 
-  #addRules(): void {
-    const { filter, listener } = this.#plan;
-    const copy = ({ files }: { files: string[] }) => this.#uploads.copy(files);
-    // The library waits for its new context until downloads are saved there. A context that was closed in the meantime has none.
-    const saveIn = async (id: string) => this.#own && this.saveAll(id).catch(() => {});
-    filter.add({
-      commands: {
-        'DOM.setFileInputFiles': copy,
-        'input.setFiles': copy,
-        'Browser.setDownloadBehavior': (params) => this.#noteBehavior(params),
-        'Browser.cancelDownload': ({ guid = '' }) => this.#cancelArrival(guid),
-      },
-      results: {
-        'Target.createBrowserContext': async ({ browserContextId }) => void (await saveIn(browserContextId)),
-        'browser.createUserContext': async ({ userContext }) => void (await saveIn(userContext)),
-      },
-      events: {
-        'Browser.downloadWillBegin': (params) => this.#onBegun(params),
-        'Browser.downloadProgress': (params) => this.#onProgress(params),
-        'Page.downloadWillBegin': ({ guid }, sessionId) => {
-          if (this.#isActive && sessionId !== undefined) this.#notePage(guid, sessionId);
-        },
-        ...(listener && { 'Target.attachedToTarget': (params) => this.#pages.attached(params) }),
-      },
-    });
+  /** A context that was closed in the meantime has no downloads. */
+  async #saveIn(context: string): Promise<void> {
+    if (this.#own) await this.saveAll(context).catch(() => {});
   }
 
   /** Reads where a library lets the browser save its downloads. Returns another folder if the browser can't save there. */
@@ -194,10 +210,10 @@ export class DownloadWatch {
   }
 
   /** The event of the page may come before that of the browser, or after it. */
-  #notePage(guid: string, sessionId: string): void {
-    const page = this.#pages.reported(guid, sessionId);
+  #notePage(guid: string, session: Session): void {
+    const page = this.#pages.reported(guid, session);
     const download = this.#downloads.get(guid);
-    if (page && download) download.page = page;
+    if (download) download.page = page;
   }
 
   /** Holds back the end of a download until its file is here. */
@@ -276,4 +292,11 @@ export class DownloadWatch {
   #cancelArrival(guid: string): undefined {
     if (this.#downloads.has(guid)) this.#arrivals.cancel(guid);
   }
+}
+
+async function passLater(
+  held: Promise<object | undefined>,
+  next: (changes?: object) => void | Promise<void>,
+): Promise<void> {
+  await next(await held);
 }

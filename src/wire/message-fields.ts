@@ -139,6 +139,8 @@ export const EVENTS = {
   'Target.targetCreated': v.object({ targetInfo }),
   'Target.targetInfoChanged': v.object({ targetInfo }),
   'Inspector.targetReloadedAfterCrash': v.object({}),
+  'Inspector.targetCrashed': v.object({}),
+  'Page.screencastFrame': v.object({ sessionId: v.number() }),
   'Log.entryAdded': logEntry,
   'Page.frameNavigated': frameNavigated,
   'Runtime.executionContextCreated': v.object({
@@ -339,6 +341,7 @@ export const RESULTS = {
   'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
   'Page.getFrameTree': v.object({ frameTree }),
   'Page.navigate': v.object({ errorText: may(text), loaderId: may(text) }),
+  'Page.captureScreenshot': v.object({ data: text }),
   'Runtime.evaluate': evaluated,
   'Runtime.callFunctionOn': evaluated,
   'Browser.getHistograms': v.object({
@@ -393,6 +396,8 @@ export const COMMANDS = {
   }),
   'Runtime.runIfWaitingForDebugger': v.object({}),
   'Target.autoAttachRelated': toTarget,
+  'Target.getBrowserContexts': v.looseObject({}),
+  'Target.getTargets': v.looseObject({}),
   'Browser.setPermission': inBrowserContext,
   'Browser.grantPermissions': inBrowserContext,
   'Browser.resetPermissions': inBrowserContext,
@@ -442,6 +447,7 @@ export const COMMANDS = {
   'storage.setCookie': inPartition,
   'storage.deleteCookies': inPartition,
   'webExtension.install': v.looseObject({}),
+  'browser.createUserContext': v.looseObject({}),
   'DOM.setFileInputFiles': v.object({ files: v.array(text) }),
   'input.setFiles': v.object({ files: v.array(text), context: may(text) }),
 };

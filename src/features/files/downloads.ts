@@ -1,7 +1,9 @@
 import { placeFile, prepareFolder } from '../files.js';
-import type { OpenConnection } from '../../connect/open-browser.js';
-import type { BrowserDownload, DownloadListener, DownloadPage } from '../../connect/download.js';
-import type { ConnectAddition } from '../../connect/extension.js';
+import type { BrowserDownload, DownloadListener, DownloadPage } from './download.js';
+import type { ConnectAddition, ConnectExtension, Opening } from '../../connect/extension.js';
+import { createTemporaryFolder } from '../../connect/temporary-folder.js';
+import type { StandIns } from '../stand-ins.js';
+import { DownloadWatch } from './download-watch.js';
 import { inTime } from '../../connect/in-time.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
@@ -57,11 +59,19 @@ export class Downloads implements LeaseFeature {
   readonly files: Download[] = [];
   readonly summary: DownloadsResult = { downloads: this.files };
   readonly #options: DownloadsSettings | undefined;
+  readonly #standIns: StandIns;
+  /** Of the present connection. */
+  #watch: DownloadWatch | undefined;
   /** Since the pool leased a browser, with the option. */
   #arriving: ArrivingFiles | undefined;
 
-  constructor({ downloads }: DownloadsFeatureSettings) {
+  constructor(
+    { downloads }: DownloadsFeatureSettings,
+    _isForTasks: boolean,
+    { standIns }: { standIns: StandIns },
+  ) {
     this.#options = downloads;
+    this.#standIns = standIns;
     this.timeout = (downloads?.timeout ?? 0) + SLACK;
   }
 
@@ -78,8 +88,23 @@ export class Downloads implements LeaseFeature {
     if (this.#options) this.#arriving = new ArrivingFiles(lease, this.#options, this.files);
   }
 
+  /** Also without the option: a library that saves downloads, or uploads files, does so on the machine of the browser. */
   connect(): ConnectAddition {
-    return this.#arriving ? { downloads: this.#arriving } : {};
+    return { extend: async (opening) => this.#attach(opening) };
+  }
+
+  #attach(opening: Opening): ConnectExtension | undefined {
+    this.#watch = undefined;
+    const { library, hasCdp, ended } = opening;
+    if (!library.sharesFiles || !hasCdp) return undefined;
+    const [listener, standIns] = [this.#arriving, this.#standIns];
+    const watch = new DownloadWatch({ ...opening, listener, standIns });
+    this.#watch = watch;
+    if (!listener || library.savesDownloads) return {};
+    return {
+      open: async () => watch.prepare((await createTemporaryFolder({ ended })).path),
+      connected: (ownContext) => watch.saveAll(ownContext),
+    };
   }
 
   /** Where several tasks run in a browser at the same time, each download is the task's of its page. */
@@ -92,21 +117,22 @@ export class Downloads implements LeaseFeature {
     const owns = (page: DownloadPage | undefined) => {
       if (!page || pageId === undefined) return false;
       if (scope === 'page') return page.ids.includes(pageId);
-      return page.contextId === connection.downloads?.pageOf(pageId).contextId;
+      return page.contextId === this.#watch?.pageOf(pageId).contextId;
     };
     return async (end: WorkEnd | undefined): Promise<DownloadsResult> => {
       const how = { isCut: end?.isCut ?? !end, owns: isAmongOthers ? owns : undefined };
-      return { downloads: await arriving.settle(connection, how) };
+      return { downloads: await arriving.settle(this.#watch, how) };
     };
   }
 
   /** Waits for the running downloads, and removes what is left of all on the browser's machine. */
   async collect({ lease, connection, leaves }: LeaseEnding): Promise<void> {
     if (!connection) return;
-    await this.#arriving?.settle(connection, { leaves });
-    if (lease.signal.aborted || !connection.downloads) return;
+    const watch = this.#watch;
+    await this.#arriving?.settle(watch, { leaves });
+    if (lease.signal.aborted || !watch) return;
     try {
-      await inTime(connection, REMOVAL_TIMEOUT, () => connection.downloads!.leaveNothing());
+      await inTime(connection, REMOVAL_TIMEOUT, () => watch.leaveNothing());
     } catch (cause) {
       lease.preventReuse("Not all downloaded files could be removed from the browser's machine.", cause);
     }
@@ -182,7 +208,7 @@ class ArrivingFiles implements DownloadListener {
    * @param leaves Cut downloads continue in the browser.
    */
   async settle(
-    { downloads }: Pick<OpenConnection<unknown>, 'downloads'>,
+    downloads: DownloadWatch | undefined,
     { owns = () => true, isCut = false, leaves = false }: SettleRequest = {},
   ): Promise<readonly Download[]> {
     const { signal } = this.#lease;

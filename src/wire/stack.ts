@@ -1,0 +1,223 @@
+import { clock } from '../shared/clock.js';
+import type { AnyClient, Frame, Message, WireMessage } from './forms.js';
+import type { Answer, Command, CommandHandler, EventHandler, Layer } from './layer.js';
+import {
+  contentOf,
+  isCommandName,
+  isRead,
+  readCommand,
+  readEvent,
+  readResult,
+  writtenMessage,
+} from './message.js';
+import type { Sessions } from './sessions.js';
+
+/** The browser has answered a command with an error. A layer that does not catch it passes it on as it came. */
+export class BrowserFault extends Error {
+  readonly answer: WireMessage;
+
+  constructor(answer: WireMessage) {
+    const { error } = answer;
+    const { message } = (typeof error === 'object' && error !== null ? error : {}) as { message?: unknown };
+    super(typeof message === 'string' ? message : String(error));
+    this.answer = answer;
+  }
+}
+
+/** The session or the connection has ended before the browser answered: nobody waits for the result. */
+export class NoAnswer extends Error {}
+
+/** The answer of the browser, as it came. */
+export class BrowserAnswer implements Answer {
+  readonly message: WireMessage;
+  readonly #method: string;
+
+  constructor(method: string, message: WireMessage) {
+    this.#method = method;
+    this.message = message;
+  }
+
+  get result(): unknown {
+    return readResult(this.#method, contentOf(this.message).result);
+  }
+
+  with(changes: object): BrowserAnswer {
+    const content = contentOf(this.message);
+    const result = { ...(content.result as object), ...changes };
+    return new BrowserAnswer(this.#method, writtenMessage({ ...content, result }));
+  }
+}
+
+/** A layer has answered in the place of the browser. */
+class GivenAnswer implements Answer {
+  readonly result: object;
+
+  constructor(result: object) {
+    this.result = result;
+  }
+
+  with(changes: object): GivenAnswer {
+    return new GivenAnswer({ ...this.result, ...changes });
+  }
+}
+
+/** Names that are remembered with their handlers: a client can send any. */
+const MOST_NAMES = 2000;
+const NONE: readonly never[] = [];
+
+/** The layers of all connections to one browser. */
+export class Stack {
+  readonly #layers: Layer[] = [];
+  readonly #ofCommands = new Map<string, readonly CommandHandler[]>();
+  readonly #ofEvents = new Map<string, readonly EventHandler[]>();
+  /** A layer sees every command. */
+  isLimit = false;
+
+  /** Adds layers, which are nearer to the browser than those before. */
+  add(...layers: readonly Layer[]): void {
+    this.#layers.push(...layers);
+    this.#ofCommands.clear();
+    this.#ofEvents.clear();
+    this.isLimit = this.#layers.some(({ commands }) => commands?.['*']);
+  }
+
+  /** The handlers of a command, from the client to the browser. */
+  commandHandlers(method: string | undefined): readonly CommandHandler[] {
+    if (method === undefined) return NONE;
+    return remembered(this.#ofCommands, method, () =>
+      this.#layers.flatMap(({ commands = {} }) =>
+        [commands['*'], own(commands, method)].flatMap((one) => (one as CommandHandler | undefined) ?? []),
+      ),
+    );
+  }
+
+  /** The handlers of an event, from the browser to the client. */
+  eventHandlers(method: string | undefined): readonly EventHandler[] {
+    if (method === undefined) return NONE;
+    return remembered(this.#ofEvents, method, () =>
+      [...this.#layers].reverse().flatMap(({ events = {} }) => (own(events, method) as EventHandler) ?? []),
+    );
+  }
+
+  /**
+   * Lets a command pass the layers.
+   *
+   * @param send Sends it, with the parameters that differ.
+   * @throws MisfitError if the command is not what the protocol says.
+   */
+  command(
+    message: Message,
+    handlers: readonly CommandHandler[],
+    { client, sessions, send }: How,
+  ): Promise<Answer> {
+    const { method = '', sessionId, params = {} } = message;
+    const read = isCommandName(method) ? (one: object) => readCommand(method, one) : (one: object) => one;
+    const first = read(params);
+    const session = sessions.get(sessionId);
+    const step = (at: number, changes: object | undefined, checked: object): Promise<Answer> => {
+      const handler = handlers[at];
+      if (!handler) return send(changes);
+      let passed: Promise<Answer> | undefined;
+      const next = (more?: object): Promise<Answer> => {
+        if (passed) throw new Error('next can be called once.');
+        const all = more ? { ...changes, ...more } : changes;
+        passed = step(at + 1, all, more ? read({ ...params, ...all }) : checked);
+        return passed;
+      };
+      const command: Command = { method, params: checked, sessionId, session, client };
+      try {
+        const given = handler(command, next);
+        // Most layers return what they got.
+        if (passed && given === passed) return passed;
+        return Promise.resolve(given).then(asAnswer);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    };
+    return step(0, undefined, first);
+  }
+
+  /**
+   * Lets an event pass the layers, to a client.
+   *
+   * @param deliver Receives it, with the parameters that differ.
+   * @throws MisfitError
+   */
+  event(
+    message: WireMessage,
+    handlers: readonly EventHandler[],
+    { client, sessions, deliver }: HowToDeliver,
+  ): void | Promise<void> {
+    const { method = '', sessionId } = message;
+    // A layer reads no body of a request: decoding a large one would cost each client that changes requests much time.
+    const read = method === 'Fetch.requestPaused' ? message : contentOf(message);
+    const params = isRead(method) ? readEvent(method, read.params) : {};
+    const session = sessions.get(sessionId);
+    const emit = (name: string, about: object) =>
+      void clock.setImmediate(() =>
+        client.receive(writtenMessage({ method: name, params: about, sessionId })),
+      );
+    const step = (at: number, changes: object | undefined): void | Promise<void> => {
+      const handler = handlers[at];
+      if (!handler) return deliver(changes);
+      const now = changes ? { ...params, ...changes } : params;
+      const event = { method, params: now, sessionId, session, client, emit };
+      return handler(event, (more) => step(at + 1, more ? { ...changes, ...more } : changes));
+    };
+    return step(0, undefined);
+  }
+}
+
+interface How {
+  readonly client: AnyClient;
+  readonly sessions: Sessions;
+  readonly send: (changes: object | undefined) => Promise<BrowserAnswer>;
+}
+
+interface HowToDeliver {
+  readonly client: AnyClient;
+  readonly sessions: Sessions;
+  readonly deliver: (changes: object | undefined) => void | Promise<void>;
+}
+
+/** The message that a client receives for what the layers have returned. */
+export function answerTo({ id, sessionId }: Message, answer: Answer): WireMessage {
+  if (answer instanceof BrowserAnswer) return answer.message;
+  return writtenMessage({ id, result: answer.result, sessionId });
+}
+
+function asAnswer(given: Answer | object): Answer {
+  return given instanceof BrowserAnswer || given instanceof GivenAnswer ? given : new GivenAnswer(given);
+}
+
+/** The error that a client receives; undefined if nobody waits. */
+export function faultFor({ id, method = '', sessionId }: Message, error: unknown): WireMessage | undefined {
+  if (error instanceof NoAnswer) return undefined;
+  if (error instanceof BrowserFault) return error.answer;
+  const { message } = error as Error;
+  // The methods of WebDriver BiDi begin with a small letter.
+  const what = /^[A-Z]/.test(method)
+    ? { error: { code: -32_000, message } }
+    : { type: 'error', error: 'invalid argument', message };
+  return writtenMessage({ id, ...what, sessionId });
+}
+
+export function withParams(
+  message: WireMessage<string | Frame>,
+  changes: object,
+): WireMessage<string | Frame> {
+  const content = contentOf(message);
+  return writtenMessage({ ...content, params: { ...content.params, ...changes } });
+}
+
+function own(table: object, name: string): unknown {
+  return Object.hasOwn(table, name) ? (table as Record<string, unknown>)[name] : undefined;
+}
+
+function remembered<Value>(known: Map<string, Value>, name: string, find: () => Value): Value {
+  const one = known.get(name);
+  if (one) return one;
+  const found = find();
+  if (known.size < MOST_NAMES) known.set(name, found);
+  return found;
+}

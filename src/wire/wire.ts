@@ -1,0 +1,328 @@
+import type { SpareConnection } from '../net/spare-connection.js';
+import { clock, startTimer } from '../shared/clock.js';
+import type { NetworkSettings } from '../shared/network.js';
+import { endTasks } from '../shared/process-state.js';
+import { CdpClient, type EventListeners } from './cdp-client.js';
+import { Client, type CdpPort, type ClientKind } from './client.js';
+import { Flight } from './flight.js';
+import type { Frame, Message, Protocol, WireMessage } from './forms.js';
+import {
+  contentOf,
+  fits,
+  isRead,
+  MisfitError,
+  parseMessage,
+  readMessage,
+  writtenMessage,
+} from './message.js';
+import { Sessions } from './sessions.js';
+import { BrowserSocket, type SocketEnd } from './socket.js';
+import { answerTo, BrowserAnswer, BrowserFault, faultFor, NoAnswer, Stack, withParams } from './stack.js';
+
+/** A message, and who receives it. */
+interface Receiver {
+  readonly client: Client;
+  readonly message: WireMessage;
+}
+
+/** What all connections to one browser share. */
+export interface Shared {
+  readonly stack: Stack;
+  readonly sessions: Sessions<Client>;
+  /** Whether an event that no layer reads is what its client expects. */
+  readonly isExpected: (event: WireMessage) => boolean;
+  /** Called with the name of an event that is not what the protocol says. No client receives it. */
+  readonly onMisfit: (name: string) => void;
+}
+
+export function newShared(how: Partial<Pick<Shared, 'isExpected' | 'onMisfit'>> = {}): Shared {
+  return {
+    stack: new Stack(),
+    sessions: new Sessions(),
+    isExpected: how.isExpected ?? fits,
+    onMisfit: how.onMisfit ?? (() => {}),
+  };
+}
+
+/** When a connection needs a command, for a service that closes one without commands. */
+export interface KeepAlivePlan {
+  /** Milliseconds since the last message to the browser. */
+  readonly after: number;
+  readonly protocol: Protocol;
+}
+
+export interface WireOptions {
+  readonly network?: NetworkSettings;
+  readonly spare?: SpareConnection | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly keepAlive?: KeepAlivePlan | undefined;
+  /** What the connection shares with others to the same browser. Default: nothing. */
+  readonly shared?: Shared;
+  /** Who has the connection itself. Default: the automation library. */
+  readonly kind?: ClientKind;
+}
+
+/** Commands that change nothing. */
+const KEEP_ALIVE: Readonly<Record<Protocol, string>> = { cdp: 'Browser.getVersion', bidi: 'session.status' };
+/** The events that the table of sessions reads. */
+const OF_TARGETS = /^Target\.(attachedToTarget|target(Created|InfoChanged))$/;
+
+/**
+ * One WebSocket to a browser, with its clients at this side. What comes from the browser is read once: it belongs to a command in flight,
+ * or to the client of its session. The messages of the library and of further clients pass the layers; ours do not.
+ */
+export class Wire {
+  readonly socket: BrowserSocket;
+  readonly flight = new Flight<Client>();
+  readonly shared: Shared;
+  readonly ended: Promise<SocketEnd>;
+  /** Who has the connection itself. */
+  readonly main: Client;
+  /** Our own client of the connection itself: the library must not see that we attach there. */
+  readonly own: CdpClient;
+  readonly #root: Client;
+  #lastSent = clock.now();
+
+  static async open(url: URL, signal: AbortSignal, options: WireOptions = {}): Promise<Wire> {
+    const { keepAlive, kind = 'library', shared = newShared(), ...how } = options;
+    const wire = new Wire(await BrowserSocket.open(url, signal, how), shared, kind);
+    if (keepAlive) wire.#keepAlive(keepAlive);
+    return wire;
+  }
+
+  private constructor(socket: BrowserSocket, shared: Shared, kind: ClientKind) {
+    this.socket = socket;
+    this.shared = shared;
+    this.ended = socket.ended;
+    this.main = new Client(this, kind);
+    this.#root = kind === 'own' ? this.main : new Client(this, 'own');
+    this.own = new CdpClient(this.#root);
+    socket.onMessage = (data, isBinary) => void this.#receive(data, isBinary);
+    void socket.ended.then(() => this.flight.end());
+  }
+
+  /** Opens a session of the browser in this connection, as a client of its own. */
+  async openSession(kind: ClientKind): Promise<Client> {
+    const { sessionId } = await this.own.send('Target.attachToBrowserTarget');
+    return this.clientOf(sessionId, kind);
+  }
+
+  /** Makes a session a client of its own. */
+  clientOf(sessionId: string, kind: ClientKind): Client {
+    const client = new Client(this, kind, sessionId);
+    this.shared.sessions.give(sessionId, client);
+    return client;
+  }
+
+  /** Opens a client of our own, in a session of the browser. */
+  async openOwn(listeners?: EventListeners, timeout?: number): Promise<CdpClient> {
+    return new CdpClient(await this.openSession('own'), listeners, timeout);
+  }
+
+  /** Takes the connection from its client, who receives nothing more: no layer sees what happens from now on. */
+  takeOver(): CdpPort {
+    this.main.detach();
+    return this.#root;
+  }
+
+  endSession(client: Client): void {
+    if (client.isDetached) return;
+    client.detach();
+    this.shared.sessions.leave(client);
+    // Nobody waits for the response: the browser handles its commands in order.
+    this.own.send('Target.detachFromTarget', { sessionId: client.root }).catch(() => {});
+  }
+
+  /**
+   * @internal Sends a command of a client that the layers may see.
+   *
+   * @param settle Receives the response instead of the client; undefined if its session has ended.
+   */
+  fromClient(
+    client: Client,
+    command: WireMessage<string | Frame>,
+    isBinary: boolean,
+    settle?: (response: WireMessage | undefined) => void,
+  ): void {
+    const { stack, sessions } = this.shared;
+    const handlers = client.kind === 'own' ? [] : stack.commandHandlers(command.method);
+    const isLimited = stack.isLimit && client.kind !== 'own';
+    if (!isLimited && handlers.length === 0) return this.#send(command, client, isBinary, settle);
+    if (command.misfit) throw command.misfit;
+    const { id, method = '', sessionId } = command;
+    // The browser may read other fields of a message that names them twice.
+    const whole = isLimited ? writtenMessage(contentOf(command)) : command;
+    const send = (changes: object | undefined) => {
+      const sent = changes ? withParams(whole, changes) : whole;
+      return client.isDetached ? Promise.reject(new NoAnswer()) : this.#ask(sent, client, isBinary);
+    };
+    // While the browser works, only what names the command is kept of it.
+    const about = { id, method, sessionId };
+    const receive = settle ?? ((response) => response && client.receive(response));
+    stack.command(whole, handlers, { client, sessions, send }).then(
+      (answer) => receive(answerTo(about, answer)),
+      (error: unknown) => receive(faultFor(about, error)),
+    );
+  }
+
+  #ask(command: WireMessage<string | Frame>, client: Client, isBinary: boolean): Promise<BrowserAnswer> {
+    const { method = '' } = command;
+    return new Promise((resolve, reject) =>
+      this.#send(command, client, isBinary, settlerOf(method, resolve, reject)),
+    );
+  }
+
+  /** @internal */
+  requestParts(
+    client: Client,
+    command: Message,
+    parts: Iterable<Uint8Array>,
+    settle: (response: WireMessage | undefined) => void,
+  ): void {
+    this.flight.add(command, { method: command.method ?? '', client, settle });
+    this.#lastSent = clock.now();
+    void this.socket.sendParts(parts);
+  }
+
+  #send(
+    command: WireMessage<string | Frame>,
+    client: Client,
+    isBinary: boolean,
+    settle?: (response: WireMessage | undefined) => void,
+  ): void {
+    const { method = '' } = command;
+    const opens = method === 'Target.attachToBrowserTarget' && { opens: true };
+    this.flight.add(command, { method, client, ...(settle && { settle }), ...opens });
+    this.#lastSent = clock.now();
+    this.socket.send(command.data, isBinary);
+  }
+
+  /**
+   * Receives a message. One that is not what the protocol says ends the connection, because it makes libraries throw an uncaught exception,
+   * which would end the process. Other errors, such as those of the callback's own listeners, are not hidden.
+   */
+  async #receive(data: Buffer, isBinary: boolean): Promise<void> {
+    if (endTasks.ending) await endTasks.ending;
+    let receiver: Receiver | undefined;
+    try {
+      const message = readMessage(data);
+      receiver = message.id === undefined ? this.#onEvent(message, isBinary) : this.#onResponse(message);
+    } catch {
+      // No code of the caller runs there: the message can be, for example, too deep to be written again.
+      return this.socket.cut('dropped');
+    }
+    if (receiver) await this.#deliver(receiver, isBinary);
+  }
+
+  async #deliver({ client, message }: Receiver, isBinary: boolean): Promise<void> {
+    try {
+      await client.receive(message, isBinary);
+    } catch (error) {
+      if (!(error instanceof MisfitError) && !parseMessage(message.data).misfit) throw error;
+      this.socket.cut('dropped');
+    }
+  }
+
+  /** Returns who receives a response that no layer reads. A late one is no fault of the browser. */
+  #onResponse(message: WireMessage): Receiver | undefined {
+    const found = this.flight.take(message);
+    if (!found?.settle) return found?.client && { client: found.client, message };
+    found.settle(message);
+    return undefined;
+  }
+
+  /** Notes an event, lets it pass the layers, and returns who receives it now. */
+  #onEvent(message: WireMessage, isBinary: boolean): Receiver | undefined {
+    const { type, method, params, error } = message;
+    // WebDriver BiDi has types of messages, and errors without an id.
+    if (method === undefined && (type !== 'error' || error === undefined)) return undefined;
+    if (type === 'event' && params === undefined) return undefined;
+    const { stack, sessions, isExpected, onMisfit } = this.shared;
+    const client = this.#receiverOf(message);
+    try {
+      if (method !== undefined && OF_TARGETS.test(method) && !sessions.note(message, client))
+        return undefined;
+      if (client.kind === 'own') return { client, message };
+      if (client.isDetached || sessions.isAboutHidden(message)) return undefined;
+      const handlers = stack.eventHandlers(method);
+      // The handlers receive what is read.
+      if ((handlers.length === 0 || !isRead(method)) && !isExpected(message)) throw new MisfitError();
+      if (handlers.length === 0) return { client, message };
+      let now: Receiver | undefined;
+      let isLater = false;
+      const deliver = (changes: object | undefined): void => {
+        const receiver = {
+          client,
+          message: changes ? (withParams(message, changes) as WireMessage) : message,
+        };
+        if (isLater) void this.#deliver(receiver, isBinary);
+        else now = receiver;
+      };
+      const passing = stack.event(message, handlers, { client, sessions, deliver });
+      isLater = true;
+      if (passing instanceof Promise) passing.catch(() => this.socket.cut('dropped'));
+      return now;
+    } catch (failure) {
+      if (!(failure instanceof MisfitError)) throw failure;
+      onMisfit(method!);
+      return undefined;
+    } finally {
+      if (method === 'Target.detachedFromTarget') this.#endSession(params?.['sessionId']);
+    }
+  }
+
+  /** The client of an event: that of its session, or the one that has asked for the session that begins or ends. */
+  #receiverOf({ method, params = {}, sessionId }: WireMessage): Client {
+    const { sessions } = this.shared;
+    if (sessionId !== undefined) return sessions.get(sessionId)?.client ?? this.#holder;
+    if (method === 'Target.attachedToTarget') {
+      const { type } = (params['targetInfo'] ?? {}) as { type?: unknown };
+      return (type === 'browser' && this.flight.takeOpening()) || this.#holder;
+    }
+    if (method !== 'Target.detachedFromTarget') return this.#holder;
+    const ended = sessions.get(String(params['sessionId']));
+    return ended && ended.client.root === ended.id ? this.#root : this.#holder;
+  }
+
+  /** Who has the connection itself now. */
+  get #holder(): Client {
+    return this.main.isDetached ? this.#root : this.main;
+  }
+
+  #endSession(id: unknown): void {
+    if (typeof id !== 'string') return;
+    const { sessions } = this.shared;
+    const client = sessions.get(id)?.client;
+    if (client?.root === id) client.detach();
+    sessions.end(id);
+    this.flight.end(id);
+  }
+
+  #keepAlive({ after, protocol }: KeepAlivePlan): void {
+    const wait = (milliseconds: number): void => {
+      // The lease keeps the process alive, if anything does.
+      const timer = startTimer(milliseconds, check)?.unref();
+      void this.ended.then(() => clock.clearTimeout(timer));
+    };
+    const check = (): void => {
+      const left = after - (clock.now() - this.#lastSent);
+      if (left > 0) return wait(left);
+      this.own.send(KEEP_ALIVE[protocol]).catch(() => {});
+      wait(after);
+    };
+    wait(after);
+  }
+}
+
+/** Settles a promise with the response, and keeps nothing of the command. */
+function settlerOf(
+  method: string,
+  resolve: (answer: BrowserAnswer) => void,
+  reject: (error: Error) => void,
+): (response: WireMessage | undefined) => void {
+  return (response) => {
+    if (response === undefined) reject(new NoAnswer());
+    else if (response.error !== undefined) reject(new BrowserFault(response));
+    else resolve(new BrowserAnswer(method, response));
+  };
+}
