@@ -4,7 +4,7 @@ import { ANSWER_TIMEOUT, cleanBrowser, type HowToClean } from './clean-browser.j
 import { until } from './until.js';
 import { isBlank } from './connector.js';
 import type { CommandParams } from '../wire/message.js';
-import type { MessageRules } from './message-filter.js';
+import { looking, type Layer } from '../wire/layer.js';
 import type { CdpPort } from '../wire/client.js';
 import { writtenMessage } from '../wire/message.js';
 
@@ -25,25 +25,30 @@ export class BidiWatch {
   hasBegunSession = false;
   /** What no command removes. */
   readonly left = new Set<string>();
-  readonly rules: MessageRules;
+  readonly layer: Layer;
 
   /** @param onOwnContextUsed Called with a command for the browser's own context, which may have no page there. */
   constructor(onOwnContextUsed: () => void) {
     const note = (userContext: string | null | undefined) => {
       if ((userContext ?? OWN) === OWN) onOwnContextUsed();
-      return undefined;
     };
-    const ofPartition = ({ partition }: CommandParams<'storage.setCookie'>) => note(partition?.userContext);
-    const leave = (what: string) => void this.left.add(what);
-    this.rules = {
+    const ofPartition = looking(({ partition }: CommandParams<'storage.setCookie'>) =>
+      note(partition?.userContext),
+    );
+    this.layer = {
+      name: 'bidi-watch',
       commands: {
-        'permissions.setPermission': ({ userContext }) => note(userContext),
+        'permissions.setPermission': looking(({ userContext }) => note(userContext)),
         'storage.setCookie': ofPartition,
         'storage.deleteCookies': ofPartition,
-        'webExtension.install': () => leave('an extension'),
+        'webExtension.install': looking(() => this.left.add('an extension')),
+        'session.new': async ({ client }, next) => {
+          const answer = await next();
+          if (client.kind === 'library') this.hasBegunSession = true;
+          return answer;
+        },
       },
-      events: { 'browsingContext.downloadWillBegin': () => leave('a download') },
-      results: { 'session.new': () => void (this.hasBegunSession = true) },
+      events: { 'browsingContext.downloadWillBegin': looking(() => this.left.add('a download')) },
     };
   }
 }

@@ -1,5 +1,4 @@
 import { allSettled } from '../shared/abort.js';
-import type { MessageRules } from './message-filter.js';
 import type { CdpClient } from '../wire/cdp-client.js';
 import type { Sessions } from '../wire/sessions.js';
 import type { PageStarts } from '../wire/page-starts.js';
@@ -10,8 +9,6 @@ import type { OpenCdp, SocketEnd } from './socket.js';
 export interface ConnectAddition {
   /** Creates what runs beside the connection of the library. */
   readonly extend?: (opening: Opening) => Promise<ConnectExtension | undefined>;
-  /** Of the messages between the browser and its clients: the library, and all that connect through this process. */
-  readonly rules?: readonly MessageRules[];
   /** Adds what to do to the message of an error of the library, which does not know of the lease. */
   readonly explain?: (error: unknown, browser: { isElsewhere: boolean }) => void;
 }

@@ -1,4 +1,5 @@
-import type { MessageRules } from './message-filter.js';
+import { looking, type Layer } from '../wire/layer.js';
+import type { Session } from '../wire/sessions.js';
 
 /** The kinds of login that a browser has itself, and remembers until its process, or a context of its own, ends. */
 const OF_BROWSER = /\b(basic|digest|ntlm|negotiate)\b/i;
@@ -53,19 +54,16 @@ const WITHIN_BIDI = new Map<
  *
  * A client that ignores the errors of certificates counts, too: its context accepts them from then on.
  */
-export function httpLoginRules(onLogin: (sessionId: string | undefined) => void): MessageRules {
-  const noted =
-    <Params>(isLogin: (params: Params) => boolean) =>
-    (params: Params, sessionId: string | undefined) => {
-      if (isLogin(params)) onLogin(sessionId);
-      return undefined;
-    };
+export function noteHttpLogins(onLogin: (session: Session | undefined) => void): Layer {
+  const noted = <Params>(isLogin: (params: Params) => boolean) =>
+    looking((params: Params, session) => isLogin(params) && onLogin(session));
   const ofUrl = noted(hasUserInfo);
   const answered = noted(
     ({ response }: { readonly response: { readonly status: number; readonly headers: Headers } }) =>
       isChallenge(response.status, response.headers),
   );
   return {
+    name: 'http-logins',
     commands: {
       'Page.navigate': ofUrl,
       'Target.createTarget': ofUrl,

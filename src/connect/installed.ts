@@ -1,6 +1,7 @@
 import { CdpClient, CdpFault } from '../wire/cdp-client.js';
-import type { MessageRules } from './message-filter.js';
 import type { CdpPort } from '../wire/client.js';
+import { looking, type Layer } from '../wire/layer.js';
+import type { Session } from '../wire/sessions.js';
 
 /** What a lease may have installed. */
 export interface Installed {
@@ -32,28 +33,31 @@ const OF_BROWSER = /^\s*(?:chrome|about):(?!\/\/(?:crash|hang|kill)\b|blank|srcd
  * @param onExtension Called with the id of an extension that was loaded.
  * @param onLasting Called with what stays for as long as the browser runs.
  */
-export function installRules(
-  onExtension: (id: string) => void,
-  onLasting: (what: string) => void,
-): MessageRules {
-  const commands = Object.entries(LASTING).map(([name, what]) => [name, () => onLasting(what)] as const);
-  const ofUrl = ({ url }: { readonly url?: unknown }) => {
+export function noteInstalled(onExtension: (id: string) => void, onLasting: (what: string) => void): Layer {
+  const ofUrl = (url: unknown) => {
     if (typeof url === 'string' && OF_BROWSER.test(url)) onLasting('perhaps other settings');
-    return undefined;
   };
+  const lasting = Object.entries(LASTING).map(
+    ([name, what]) => [name, looking(() => onLasting(what))] as const,
+  );
   return {
+    name: 'installed',
     commands: {
-      ...Object.fromEntries(commands),
-      'Page.navigate': ofUrl,
-      'Target.createTarget': ofUrl,
-      'browsingContext.navigate': ofUrl,
-      'goog:cdp.sendCommand': ({ method, params = {} }) => {
+      ...Object.fromEntries(lasting),
+      'Page.navigate': looking(({ url }) => ofUrl(url)),
+      'Target.createTarget': looking(({ url }) => ofUrl(url)),
+      'browsingContext.navigate': looking(({ url }) => ofUrl(url)),
+      'goog:cdp.sendCommand': looking(({ method, params }) => {
         const name = String(method);
         if (Object.hasOwn(LASTING, name)) onLasting(LASTING[name as keyof typeof LASTING]);
-        return ofUrl(params);
+        ofUrl(params?.['url']);
+      }),
+      'Extensions.loadUnpacked': async (_command, next) => {
+        const answer = await next();
+        onExtension(answer.result.id);
+        return answer;
       },
     },
-    results: { 'Extensions.loadUnpacked': ({ id }) => onExtension(id) },
   };
 }
 
@@ -63,31 +67,32 @@ export function installRules(
  * @param contexts Those of the lease, whose windows close with them.
  * @param isInContext Whether a session is that of a page in these contexts: Playwright resizes each of its windows.
  */
-export function windowRules(
+export function noteWindows(
   contexts: ReadonlySet<string>,
-  isInContext: (sessionId: string | undefined) => boolean,
+  isInContext: (session: Session | undefined) => boolean,
   onWindowChanged: () => void,
-): MessageRules {
-  const note = (isChanged: boolean) => {
-    if (isChanged) onWindowChanged();
-    return undefined;
-  };
-  const ofSession = (_params: object, sessionId: string | undefined) => note(!isInContext(sessionId));
+): Layer {
+  const noted = <Params>(isChanged: (params: Params, session: Session | undefined) => boolean) =>
+    looking((params: Params, session) => isChanged(params, session) && onWindowChanged());
+  const ofSession = noted((_params, session) => !isInContext(session));
   return {
+    name: 'windows',
     commands: {
       'Browser.setWindowBounds': ofSession,
       'Browser.setContentsSize': ofSession,
-      'Target.createTarget': ({ newWindow, browserContextId = '' }) =>
-        note(newWindow === true && !contexts.has(browserContextId)),
-      'browser.setClientWindowState': () => note(true),
-      'browsingContext.create': ({ type, userContext }) =>
-        note(type === 'window' && !contexts.has(userContext ?? '')),
-      'goog:cdp.sendCommand': ({ method, params }) =>
-        note(
+      'Target.createTarget': noted(
+        ({ newWindow, browserContextId = '' }) => newWindow === true && !contexts.has(browserContextId),
+      ),
+      'browser.setClientWindowState': noted(() => true),
+      'browsingContext.create': noted(
+        ({ type, userContext }) => type === 'window' && !contexts.has(userContext ?? ''),
+      ),
+      'goog:cdp.sendCommand': noted(
+        ({ method, params }) =>
           method === 'Browser.setWindowBounds' ||
-            method === 'Browser.setContentsSize' ||
-            (method === 'Target.createTarget' && params?.['newWindow'] === true),
-        ),
+          method === 'Browser.setContentsSize' ||
+          (method === 'Target.createTarget' && params?.['newWindow'] === true),
+      ),
     },
   };
 }

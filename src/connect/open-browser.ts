@@ -9,14 +9,15 @@ import { cleanBrowser, type HowToClean } from './clean-browser.js';
 import { BidiWatch, cleanOverBidi, hasCdp } from './clean-over-bidi.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
 import { Extensions, type ConnectAddition } from './extension.js';
-import { httpLoginRules } from './http-logins.js';
-import { installRules, windowRules } from './installed.js';
+import { noteHttpLogins } from './http-logins.js';
+import { noteInstalled, noteWindows } from './installed.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
-import { layerOf, MessageFilter, type MessageRules } from './message-filter.js';
 import { knownFrames } from './known-frames.js';
 import { PageStarts } from '../wire/page-starts.js';
 import type { CdpSocket, OpenCdp, OpenClient, SocketEnd } from './socket.js';
 import type { Client, ClientKind } from '../wire/client.js';
+import type { Layer } from '../wire/layer.js';
+import type { Session } from '../wire/sessions.js';
 import { Wire, type Shared } from '../wire/wire.js';
 import { headersTo, trustedUrl } from './trusted-url.js';
 
@@ -85,10 +86,6 @@ export class OpenBrowser {
   readonly #plan: ConnectPlan;
   readonly #wire: Wire;
   readonly #socket: Client;
-  readonly #filter: MessageFilter;
-  readonly #rules: readonly MessageRules[];
-  /** The rules that note what a client makes, installs, or logs in to. */
-  readonly #notes: readonly MessageRules[];
   readonly #watch: BidiWatch;
   readonly #extensions = new Extensions();
   #httpLogins = 0;
@@ -106,27 +103,24 @@ export class OpenBrowser {
     this.#wire = wire;
     const socket = wire.main;
     this.#socket = socket;
-    this.#filter = new MessageFilter(wire);
-    this.#rules = plan.additions.flatMap((one) => one.rules ?? []);
     // Of a page in a context of the lease, with which most of what it did ends.
-    const isInContext = (session: string | undefined) =>
-      plan.contexts.has(wire.shared.sessions.get(session)?.target.browserContextId ?? '');
-    const logins = httpLoginRules((sessionId) => {
+    const isInContext = (session: Session | undefined) =>
+      plan.contexts.has(session?.target.browserContextId ?? '');
+    const onLogin = (session: Session | undefined) => {
       this.#httpLogins++;
-      if (!isInContext(sessionId)) plan.onHttpLogin();
-    });
-    this.#notes = [
-      logins,
-      notesOf(plan.contexts),
-      installRules(plan.onExtension, plan.onLasting),
-      windowRules(plan.contexts, isInContext, plan.onWindowChanged),
-    ];
+      if (!isInContext(session)) plan.onHttpLogin();
+    };
     this.#watch = new BidiWatch(plan.onOwnContextUsed);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
     this.#hasOneSocket = isCdp && grant.endsWithConnection === true;
-    if (!isCdp) wire.shared.stack.add(layerOf(this.#watch.rules, 'library'));
-    wire.shared.stack.add(knownFrames());
-    this.#filter.add(...this.#notes, ...this.#rules);
+    wire.shared.stack.add(
+      ...(isCdp ? [] : [this.#watch.layer]),
+      knownFrames(),
+      noteHttpLogins(onLogin),
+      noteContexts(plan.contexts),
+      noteInstalled(plan.onExtension, plan.onLasting),
+      noteWindows(plan.contexts, isInContext, plan.onWindowChanged),
+    );
     void socket.ended.then(() => this.#endConnection());
   }
 
@@ -228,7 +222,7 @@ export class OpenBrowser {
       onOwnContextUsed,
       httpLogins: () => this.#httpLogins,
       replacesOwnContext: async () =>
-        this.#hasOnlyBidi && !(await hasCdp(this.#filter.cdp)) && replaceOwnContext(),
+        this.#hasOnlyBidi && !(await hasCdp(this.#wire.own)) && replaceOwnContext(),
       endpoint: () => openSingleEndpoint(socket),
       openClient,
       sharedEndpoint: async () => {
@@ -285,14 +279,21 @@ export class OpenBrowser {
   }
 }
 
-/**
- * Notes the contexts of the lease. Their names can be equal: the user contexts of WebDriver BiDi are the contexts of CDP.
- */
-function notesOf(contexts: Set<string>): MessageRules {
+/** Notes the contexts of the lease. Their names can be equal: the user contexts of WebDriver BiDi are the contexts of CDP. */
+function noteContexts(contexts: Set<string>): Layer {
   return {
-    results: {
-      'Target.createBrowserContext': ({ browserContextId }) => void contexts.add(browserContextId),
-      'browser.createUserContext': ({ userContext }) => void contexts.add(userContext),
+    name: 'contexts',
+    commands: {
+      'Target.createBrowserContext': async (_command, next) => {
+        const answer = await next();
+        contexts.add(answer.result.browserContextId);
+        return answer;
+      },
+      'browser.createUserContext': async (_command, next) => {
+        const answer = await next();
+        contexts.add(answer.result.userContext);
+        return answer;
+      },
     },
   };
 }

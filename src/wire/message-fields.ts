@@ -422,6 +422,7 @@ export const COMMANDS = {
   }),
   'PWA.install': v.looseObject({}),
   'PWA.changeAppUserSettings': v.looseObject({}),
+  'Extensions.loadUnpacked': v.looseObject({}),
   'Extensions.setStorageItems': v.looseObject({}),
   'Extensions.removeStorageItems': v.looseObject({}),
   'Extensions.clearStorageItems': v.looseObject({}),

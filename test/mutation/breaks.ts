@@ -183,8 +183,8 @@ export const BREAKS: readonly Break[] = [
     'a client cannot circumvent the rules of a connection',
     'wire/wire.ts',
     ["const isLimited = stack.isLimit && client.kind !== 'own';", 'const isLimited = false;'],
-    'connect/message-filter',
-    'connect/downloads',
+    'wire/layers',
+    'features/files/download-watch',
     'features/exposed-network/exposed-network.test',
   ),
   broken(

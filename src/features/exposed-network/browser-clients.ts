@@ -1,6 +1,6 @@
-import type { MessageRules } from '../../connect/message-filter.js';
 import type { CommandParams } from '../../wire/message.js';
-import type { Message } from '../../wire/forms.js';
+import type { Layer, WireEvent } from '../../wire/layer.js';
+import type { Session, Sessions } from '../../wire/sessions.js';
 import type { ResponseHead } from './exposed-request.js';
 import type { Targets } from './targets.js';
 
@@ -32,10 +32,8 @@ interface Reported {
 
 type Conditions = CommandParams<'Network.emulateNetworkConditions'>;
 
-/** A CDP session of a client, and what the client has set there. */
-interface ClientSession {
-  /** The page, or worker. */
-  readonly targetId: string;
+/** What a client has set in a session. */
+interface Settings {
   readonly conditions?: Conditions | undefined;
   /** Added to all requests. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -48,7 +46,8 @@ interface ClientSession {
  * come from here, and the browser would not report all of these responses.
  */
 export class BrowserClients {
-  readonly #sessions = new Map<string, ClientSession>();
+  readonly #sessions: Sessions;
+  readonly #settings = new WeakMap<Session, Settings>();
   /** Requests that were answered from here, by their ids in the domain Network. */
   readonly #exchanges = new Map<string, Exchange[]>();
   /** Characters of all of them. */
@@ -57,64 +56,68 @@ export class BrowserClients {
   /** By the ids of their requests in the domain Network. */
   readonly #bodies = new Map<string, KeptBody>();
 
-  readonly rules: MessageRules = {
-    answers: {
-      'Network.getResponseBody': ({ requestId }) => this.#bodyOf(requestId),
-    },
-    events: {
-      'Target.attachedToTarget': ({ sessionId, targetInfo: { targetId } }) =>
-        void this.#sessions.set(sessionId, { targetId }),
-      'Target.detachedFromTarget': ({ sessionId = '' }) => void this.#sessions.delete(sessionId),
-      'Network.responseReceived': (params) =>
-        this.#exchangeOf(params) && Promise.resolve({ hasExtraInfo: true }),
-      'Network.requestWillBeSent': (params) =>
-        this.#exchangeOf(params) && Promise.resolve({ redirectHasExtraInfo: true }),
-    },
-    followUps: (_name, params) => this.#extraInfo(params as Reported),
+  constructor(sessions: Sessions) {
+    this.#sessions = sessions;
+  }
+
+  readonly layer: Layer = {
+    name: 'exposed-network',
     commands: {
-      'Emulation.setUserAgentOverride': ({ acceptLanguage, userAgent }, session) =>
+      'Network.getResponseBody': ({ params }, next) => this.#bodyOf(params.requestId) ?? next(),
+      'Emulation.setUserAgentOverride': ({ params: { acceptLanguage, userAgent }, session }, next) => {
         this.#note(session, {
           ...(acceptLanguage !== undefined && { language: weighted(acceptLanguage) }),
           ...(userAgent && { userAgent }),
-        }),
-      'Network.setExtraHTTPHeaders': ({ headers }, session) => this.#note(session, { headers }),
-      'Network.emulateNetworkConditions': (conditions, session) =>
-        this.#note(session, { conditions: isUsual(conditions) ? undefined : conditions }),
+        });
+        return next();
+      },
+      'Network.setExtraHTTPHeaders': ({ params: { headers }, session }, next) => {
+        this.#note(session, { headers });
+        return next();
+      },
+      'Network.emulateNetworkConditions': ({ params, session }, next) => {
+        this.#note(session, { conditions: isUsual(params) ? undefined : params });
+        return next();
+      },
+    },
+    events: {
+      'Network.responseReceived': (event, next) =>
+        this.#withAllHeaders(event, () => next({ hasExtraInfo: true })) ?? next(),
+      'Network.requestWillBeSent': (event, next) =>
+        this.#withAllHeaders(event, () => next({ redirectHasExtraInfo: true })) ?? next(),
     },
   };
 
-  #note(sessionId = '', what: Omit<ClientSession, 'targetId'>): undefined {
-    Object.assign(this.#sessions.get(sessionId) ?? {}, what);
+  #note(session: Session | undefined, what: Settings): void {
+    if (session) this.#settings.set(session, { ...this.#settings.get(session), ...what });
   }
 
-  /** Returns the id of the page, or worker, of a session of a client. */
-  targetOf(sessionId: string): string | undefined {
-    return this.#sessions.get(sessionId)?.targetId;
+  /** What clients have set in their sessions of a page, or worker. */
+  #settingsOf(target: string): readonly Settings[] {
+    const sessions = this.#sessions.all().filter((one) => one.target.id === target);
+    return sessions.flatMap((one) => this.#settings.get(one) ?? []);
   }
 
   /** Returns the headers that clients set for all requests of a page. */
   headersOf(target: string): Record<string, string> {
-    const all = [...this.#sessions.values()].filter(({ targetId }) => targetId === target);
-    return Object.assign(
-      {},
-      ...all.map(({ language, headers }) => ({
-        ...(language !== undefined && { 'accept-language': language }),
-        ...headers,
-      })),
-    ) as Record<string, string>;
+    const all = this.#settingsOf(target).map(({ language, headers }) => ({
+      ...(language !== undefined && { 'accept-language': language }),
+      ...headers,
+    }));
+    return Object.assign({}, ...all) as Record<string, string>;
   }
 
   /** Returns the user agent that a client has set for a page. */
   userAgentOf(target: string): string | undefined {
-    const all = [...this.#sessions.values()].filter(({ targetId }) => targetId === target);
-    return all.findLast(({ userAgent }) => userAgent !== undefined)?.userAgent;
+    return this.#settingsOf(target).findLast(({ userAgent }) => userAgent !== undefined)?.userAgent;
   }
 
   /** Returns the network conditions that a client emulates for the page of a frame. */
   async conditionsOf(targets: Targets, frameId: string): Promise<Conditions | undefined> {
-    const limited = [...this.#sessions.values()].filter(({ conditions }) => conditions);
-    const target = limited.length === 0 ? undefined : await targets.containing(frameId);
-    return limited.find(({ targetId }) => targetId === target?.targetId)?.conditions;
+    const limited = this.#sessions.all().filter((one) => this.#settings.get(one)?.conditions);
+    const page = limited.length === 0 ? undefined : await targets.containing(frameId);
+    const found = limited.find(({ target }) => target.id === page?.targetId);
+    return found && this.#settings.get(found)?.conditions;
   }
 
   /** Lets the clients see all headers of a request and its response. @param requestId In the domain Network. */
@@ -152,21 +155,23 @@ export class BrowserClients {
     return this.#exchanges.get(requestId)?.find(({ url }) => url === redirectResponse?.url);
   }
 
-  /** The events in which a browser reports all headers. */
-  #extraInfo(params: Reported): readonly Message[] {
-    const { requestId } = params;
-    const exchange = this.#exchangeOf(params);
-    if (!exchange) return [];
-    const { sent, headers, status } = exchange;
+  /** Lets the events in which a browser reports all headers follow an event of a request that was answered from here. */
+  #withAllHeaders(event: WireEvent<Reported>, next: () => void | Promise<void>): Promise<void> | undefined {
+    const exchange = this.#exchangeOf(event.params);
+    return exchange && this.#passWith(exchange, event, next);
+  }
+
+  async #passWith(
+    { sent, headers, status }: Exchange,
+    event: WireEvent<Reported>,
+    next: () => void | Promise<void>,
+  ): Promise<void> {
+    await next();
+    const { requestId } = event.params;
     const request = { requestId, headers: sent, associatedCookies: [], connectTiming: { requestTime: 0 } };
     const facts = { statusCode: status, blockedCookies: [], resourceIPAddressSpace: 'Local' };
-    return [
-      { method: 'Network.requestWillBeSentExtraInfo', params: request },
-      {
-        method: 'Network.responseReceivedExtraInfo',
-        params: { requestId, headers: joined(headers), ...facts },
-      },
-    ];
+    event.emit('Network.requestWillBeSentExtraInfo', request);
+    event.emit('Network.responseReceivedExtraInfo', { requestId, headers: joined(headers), ...facts });
   }
 }
 

@@ -14,14 +14,14 @@ export interface ExposePlan extends Omit<Opening, 'signal'> {
   readonly hosts: ExposedHosts;
   /** Files of this machine that the browser downloads. */
   readonly standIns: StandIns;
-  /** Whose rules apply to the messages of all clients. */
-  readonly clients: BrowserClients;
   /** Called with each exposed host, and its port, that is requested. */
   readonly onRequest: (host: string) => void;
 }
 
 /** What lasts as long as the connection. */
 export interface Lasting extends ExposePlan {
+  /** What clients have set, and what they see. */
+  readonly clients: BrowserClients;
   readonly sender: ExposedSender;
   readonly bodies: Bodies;
   readonly uploads: RequestBodies;

@@ -5,7 +5,6 @@ import type { LeaseFeature } from '../../lease/feature.js';
 import { addAdvice } from '../../shared/errors.js';
 import { isLoopback } from '../../shared/urls.js';
 import type { StandIns } from '../stand-ins.js';
-import { BrowserClients } from './browser-clients.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import type { ExposeNetworkSettings, ExposeNetworkSteps } from './options.js';
 import { isError } from '../../shared/globals.js';
@@ -42,13 +41,11 @@ export class ExposeNetwork implements LeaseFeature {
       this.#reported.add(host);
       emit({ type: 'host-exposed', sessionId, host });
     };
-    const clients = new BrowserClients();
     return {
-      rules: [clients.rules],
       explain: (error, browser) => explainRefusal(error, browser, hosts),
       extend: async (opening) => {
         const { ExposedNetwork } = await import('./exposed-network.js');
-        return new ExposedNetwork({ ...opening, standIns: this.#standIns, hosts, clients, onRequest });
+        return new ExposedNetwork({ ...opening, standIns: this.#standIns, hosts, onRequest });
       },
     };
   }

@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core';
 import { LinkedAbort } from '../../shared/abort.js';
 import { backoff, delay } from '../../shared/clock.js';
-import { layerOf } from '../../connect/message-filter.js';
 import type { ConnectExtension } from '../../connect/extension.js';
 import { Bodies } from './body-reader.js';
+import { BrowserClients } from './browser-clients.js';
 import type { ExposePlan, Lasting } from './context.js';
 import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
 import { ExposedSender } from './exposed-request.js';
@@ -29,20 +29,22 @@ export class ExposedNetwork implements ConnectExtension {
   #interception: Interception | undefined;
 
   constructor(plan: ExposePlan) {
-    const { hosts, clients, connectOptions, layers } = plan;
+    const { hosts, connectOptions, layers, sessions } = plan;
+    const clients = new BrowserClients(sessions);
     // An option of Puppeteer.
     const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
     const { signal } = this.#abort;
     this.#lasting = {
       ...plan,
+      clients,
       sender: new ExposedSender(acceptInsecureCerts === true),
       bodies: new Bodies(),
-      uploads: new RequestBodies(clients),
+      uploads: new RequestBodies(),
       events: new EventStreams(signal),
       script: `${webSocketScript(hosts)} ${fetchScript(hosts)} ${EVENTS_SCRIPT} ${uploadScript(hosts)}`,
       end: signal,
     };
-    layers.add(layerOf(this.#lasting.uploads.rules, 'library'));
+    layers.add(clients.layer, this.#lasting.uploads.layer);
   }
 
   /** With Playwright, the options of contexts are not visible otherwise, and scripts of its own replace WebSocket, too. */

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { MessageRules } from '../../connect/message-filter.js';
+import type { Layer } from '../../wire/layer.js';
 import type { EventParams } from '../../wire/message.js';
 import { ShownError } from './body-reader.js';
-import type { BrowserClients } from './browser-clients.js';
 import type { Targets } from './targets.js';
 
 /** Maximum size in bytes of the bodies of several requests together: a browser sends each as a whole, and a server can be slow. */
@@ -49,21 +48,24 @@ export class RequestBodies {
   readonly #files: FormFile[] = [];
   /** Bytes of the bodies of requests that have no answer. */
   #uploading = 0;
-  /** Of the messages of the library. */
-  readonly rules: MessageRules;
 
-  constructor(clients: BrowserClients) {
-    const note = (files: string[], frameId: string | undefined) => {
-      for (const path of files)
-        this.#files.push({ path, frameId, name: basename(path).replaceAll('"', '%22') });
-      return undefined;
-    };
-    this.rules = {
-      commands: {
-        'DOM.setFileInputFiles': ({ files }, sessionId = '') => note(files, clients.targetOf(sessionId)),
-        'input.setFiles': ({ files, context }) => note(files, context),
+  readonly layer: Layer = {
+    name: 'exposed-uploads',
+    commands: {
+      'DOM.setFileInputFiles': ({ params, session, client }, next) => {
+        if (client.kind === 'library') this.#note(params.files, session?.target.id);
+        return next();
       },
-    };
+      'input.setFiles': ({ params, client }, next) => {
+        if (client.kind === 'library') this.#note(params.files, params.context);
+        return next();
+      },
+    },
+  };
+
+  #note(files: readonly string[], frameId: string | undefined): void {
+    for (const path of files)
+      this.#files.push({ path, frameId, name: basename(path).replaceAll('"', '%22') });
   }
 
   /** Reads the body of a request, which loses its own. Rejects if it can't be read, or others occupy the memory. */

@@ -16,7 +16,6 @@ import {
   type StreamLimits,
   TooLargeError,
 } from '../../../src/features/exposed-network/body-reader.js';
-import { BrowserClients } from '../../../src/features/exposed-network/browser-clients.js';
 import type { Context } from '../../../src/features/exposed-network/context.js';
 import {
   type ExposedRequest,
@@ -504,7 +503,7 @@ describe('a request of an exposed URL', () => {
   });
 
   it('refuses the body of a request that would fill the memory, while others are under way', async () => {
-    const bodies = new RequestBodies(new BrowserClients());
+    const bodies = new RequestBodies();
     const sources = { kept: { sizeWith: () => undefined } } as unknown as Sources;
     const read = () => {
       const postDataEntries = [{ bytes: new Uint8Array(300 * 1024 * 1024) }];

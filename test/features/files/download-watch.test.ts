@@ -9,20 +9,19 @@ import { join } from 'node:path';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
-import type { Opening } from '../../src/connect/extension.js';
-import type { DownloadListener } from '../../src/features/files/download.js';
-import { DownloadWatch } from '../../src/features/files/download-watch.js';
-import { StandIns } from '../../src/features/stand-ins.js';
-import type { Client } from '../../src/wire/client.js';
-import { PageStarts } from '../../src/wire/page-starts.js';
-import { Wire } from '../../src/wire/wire.js';
-import { BrowserClients } from '../../src/features/exposed-network/browser-clients.js';
-import { ExposedHosts } from '../../src/features/exposed-network/exposed-hosts.js';
-import { ExposedNetwork } from '../../src/features/exposed-network/exposed-network.js';
-import { Fuzzer } from '../support/cdp-fuzz.js';
-import { PlayedBrowser, settle } from '../support/played-browser.js';
-import { Random } from '../support/random.js';
-import { Site } from '../support/site.js';
+import type { Opening } from '../../../src/connect/extension.js';
+import type { DownloadListener } from '../../../src/features/files/download.js';
+import { DownloadWatch } from '../../../src/features/files/download-watch.js';
+import { StandIns } from '../../../src/features/stand-ins.js';
+import type { Client } from '../../../src/wire/client.js';
+import { PageStarts } from '../../../src/wire/page-starts.js';
+import { Wire } from '../../../src/wire/wire.js';
+import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
+import { ExposedNetwork } from '../../../src/features/exposed-network/exposed-network.js';
+import { Fuzzer } from '../../support/cdp-fuzz.js';
+import { PlayedBrowser, settle } from '../../support/played-browser.js';
+import { Random } from '../../support/random.js';
+import { Site } from '../../support/site.js';
 
 async function* broken() {
   yield Buffer.from('beginning');
@@ -421,7 +420,6 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
     const exposed = new ExposedNetwork({
       ...opening,
       hosts: new ExposedHosts('localhost:1'),
-      clients: new BrowserClients(),
       standIns: new StandIns(),
       onRequest: () => {},
     });

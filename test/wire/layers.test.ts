@@ -2,16 +2,15 @@ import { beforeEach, expect, it, vi } from 'vitest';
 import type { WebSocket } from 'ws';
 import { CdpClient } from '../../src/wire/cdp-client.js';
 import { contentOf, readEvent, readMessage } from '../../src/wire/message.js';
-import { MessageFilter } from '../../src/connect/message-filter.js';
+import { looking, type Layer } from '../../src/wire/layer.js';
 import type { Client } from '../../src/wire/client.js';
 import type { Wire } from '../../src/wire/wire.js';
-import { PlayedBrowser } from '../support/played-browser.js';
+import { PlayedBrowser, settle } from '../support/played-browser.js';
 
 let browser: PlayedBrowser;
 let wire: Wire;
 let socket: Client;
 let far: WebSocket;
-let filter: MessageFilter;
 /** What the library receives, and the names of what was dropped. */
 let seen: string[];
 let dropped: string[];
@@ -23,7 +22,6 @@ beforeEach(async () => {
   seen = [];
   dropped = [];
   Object.assign(wire.shared, { onMisfit: (name: string) => dropped.push(name) });
-  filter = new MessageFilter(wire);
   socket.onMessage = (data) => void seen.push(String(data));
   return async () => {
     socket.cut('closed-by-us');
@@ -33,6 +31,13 @@ beforeEach(async () => {
 
 const TARGET = { targetId: 't', type: 'page', url: 'about:blank' };
 
+function add(...layers: readonly Omit<Layer, 'name'>[]): void {
+  wire.shared.stack.add(...layers.map((one) => ({ name: 'a test', ...one })));
+}
+
+/** Lets no client around the layers. */
+const LIMIT: Layer['commands'] = { '*': (_command, next) => next() };
+
 function command(id: number, method: string, params: object, more: object = {}): string {
   return JSON.stringify({ id, method, params, ...more });
 }
@@ -40,9 +45,14 @@ function command(id: number, method: string, params: object, more: object = {}):
 const received = () => browser.received.map((text) => JSON.parse(text) as Record<string, unknown>);
 
 it('answers a command with an error when a feature refuses its result, and keeps the connection', async () => {
-  filter.add({
-    isLimit: true,
-    results: { 'Target.createTarget': () => Promise.reject(new Error('It is not yours.')) },
+  add({
+    commands: {
+      ...LIMIT,
+      'Target.createTarget': async (_command, next) => {
+        await next();
+        throw new Error('It is not yours.');
+      },
+    },
   });
   socket.send(command(1, 'Target.createTarget', { url: 'about:blank' }, { sessionId: 's' }));
   // The empty id means no session.
@@ -61,7 +71,7 @@ it('answers a command with an error when a feature refuses its result, and keeps
 
 it('gives its own commands ids that no client can guess', async () => {
   const ids = new Set<number>();
-  for (let count = 0; count < 20; count++) filter.cdp.send('Browser.getVersion').catch(() => {});
+  for (let count = 0; count < 20; count++) wire.own.send('Browser.getVersion').catch(() => {});
   await expect.poll(() => received()).toHaveLength(20);
   const all = received().map(({ id }) => id as number);
   for (const id of all) for (const other of all) ids.add(Math.abs(id - other));
@@ -73,20 +83,22 @@ it('gives its own commands ids that no client can guess', async () => {
 
 it('adds the parameters of features to each context, in their order, and leaves other commands as they are', async () => {
   const others: string[] = [];
-  filter.add({
+  add({
     commands: {
-      'Target.createBrowserContext': () => ({ proxyServer: 'dead', proxyBypassList: 'a' }),
+      ...LIMIT,
+      'Target.createBrowserContext': (_command, next) => next({ proxyServer: 'dead', proxyBypassList: 'a' }),
       // A client of the default context gets another one.
-      'Target.createTarget': ({ browserContextId }) =>
-        browserContextId === undefined ? { browserContextId: 'of the lease' } : undefined,
+      'Target.createTarget': ({ params }, next) =>
+        next(params.browserContextId === undefined ? { browserContextId: 'of the lease' } : undefined),
     },
-    isLimit: true,
   });
-  filter.add({
+  add({
     commands: {
-      'Target.createBrowserContext': ({ proxyBypassList }: { proxyBypassList?: string }) =>
-        void others.push(String(proxyBypassList)),
-    } as object,
+      'Target.createBrowserContext': ({ params }, next) => {
+        others.push(String(params.proxyBypassList));
+        return next();
+      },
+    },
   });
   socket.send(command(1, 'Target.createBrowserContext', { proxyServer: 'own', disposeOnDetach: true }));
   socket.send(command(2, 'Target.createTarget', { url: 'about:blank' }));
@@ -109,8 +121,9 @@ it('adds the parameters of features to each context, in their order, and leaves 
 
 it('lets a command wait for a feature, and refuses it with the error of the feature', async () => {
   let use!: (files: { files: string[] }) => void;
-  filter.add({ commands: { 'DOM.setFileInputFiles': () => new Promise((resolve) => (use = resolve)) } });
-  filter.add({ commands: { 'input.setFiles': () => Promise.reject(new Error('no')) } });
+  const files = new Promise<{ files: string[] }>((resolve) => (use = resolve));
+  add({ commands: { 'DOM.setFileInputFiles': async (_command, next) => next(await files) } });
+  add({ commands: { 'input.setFiles': () => Promise.reject(new Error('no')) } });
   socket.send(command(1, 'DOM.setFileInputFiles', { files: ['here'] }, { sessionId: 's' }));
   socket.send(command(2, 'Page.enable', {}));
   socket.send(command(3, 'input.setFiles', { files: [] }));
@@ -125,14 +138,30 @@ it('lets a command wait for a feature, and refuses it with the error of the feat
 
 it('holds back an event and a response until each feature has read it', async () => {
   const order: string[] = [];
-  filter.add({
-    results: {
-      'Target.createBrowserContext': async ({ browserContextId }) => void order.push(browserContextId),
+  add({
+    commands: {
+      'Target.createBrowserContext': async (_command, next) => {
+        const answer = await next();
+        await settle();
+        order.push(answer.result.browserContextId);
+        return answer;
+      },
     },
-    events: { 'Browser.downloadProgress': async ({ state }) => ({ state: `${state}!` }) },
+    events: {
+      'Browser.downloadProgress': async ({ params }, next) => {
+        await settle();
+        await next({ state: `${params.state}!` });
+      },
+    },
   });
-  filter.add({
-    events: { 'Browser.downloadProgress': async ({ guid }) => void order.push(guid) },
+  add({
+    events: {
+      'Browser.downloadProgress': async ({ params }, next) => {
+        await settle();
+        order.push(params.guid);
+        await next();
+      },
+    },
   });
   socket.send(command(7, 'Target.createBrowserContext', {}));
   const guid = 'd0000000-0000-4000-8000-000000000001';
@@ -179,8 +208,8 @@ it.each([
   ['Log.entryAdded', { entry: { level: 'error', url: 'x'.repeat(100_000) } }],
 ])('drops an event %s that does not fit, and reports it', async (method, params) => {
   const got: unknown[] = [];
-  const note = (event: unknown) => void got.push(event);
-  filter.add({
+  const note = looking((params) => got.push(params));
+  add({
     events: {
       'Browser.downloadWillBegin': note,
       'Browser.downloadProgress': note,
@@ -221,9 +250,9 @@ it.each([
     `{"id":8,"result":{"browserContextId":"c"},"id":0,"method":"${BEGUN}",${BAD_GUID}}`,
   ],
 ])('reads an event whose name is written %s, as its receiver does', async (_how, text) => {
-  filter.add({
-    events: { [BEGUN]: () => {} },
-    results: { 'Target.createBrowserContext': () => {} },
+  add({
+    events: { [BEGUN]: (_event, next) => next() },
+    commands: { 'Target.createBrowserContext': (_command, next) => next() },
   });
   socket.send(command(8, 'Target.createBrowserContext', {}));
   far.send(text);
@@ -236,7 +265,7 @@ it.each([
 it.each(['x', 'null', '[]', '1'])(
   'drops a call of the function of Playwright in pages that Playwright can not read: %s',
   async (payload) => {
-    filter.add({ events: { 'Runtime.bindingCalled': () => {} } });
+    add({ events: { 'Runtime.bindingCalled': (_event, next) => next() } });
     const call = (name: string, text: string) =>
       JSON.stringify({
         method: 'Runtime.bindingCalled',
@@ -250,7 +279,7 @@ it.each(['x', 'null', '[]', '1'])(
 );
 
 it('ends the connection after a message that is too deep to be changed', async () => {
-  filter.add({ events: { [PROGRESS]: async () => ({ state: 'canceled' }) } });
+  add({ events: { [PROGRESS]: (_event, next) => next({ state: 'canceled' }) } });
   const guid = 'd0000000-0000-4000-8000-000000000001';
   const deep = '['.repeat(30_000) + ']'.repeat(30_000);
   far.send(`{"method":"${PROGRESS}","params":{"guid":"${guid}","state":"completed","deep":${deep}}}`);
@@ -287,7 +316,7 @@ it.each([
   '{"method":"Target.attachedToTarget","params":null}',
   '{"id":"1","method":"Target.attachedToTarget"}',
 ])('ends the connection after a message that is none: %s', async (text) => {
-  filter.add({ events: { 'Target.attachedToTarget': () => {} } });
+  add({ events: { 'Target.attachedToTarget': (_event, next) => next() } });
   far.send(text);
   far.send('{"method":"Target.attachedToTarget","params":null}');
   expect(await socket.ended).toBe('dropped');
@@ -367,10 +396,15 @@ it('has several clients: a recorder that pauses and a relay see neither the libr
 
 it('parses each message once, however many readers it has', async () => {
   const parsed = vi.spyOn(JSON, 'parse');
-  filter.add(
-    { isLimit: true, results: { 'Target.createTarget': async () => ({ more: 1 }) } },
-    { commands: { 'Target.createTarget': async () => ({ url: 'about:blank' }) } },
-    { events: { 'Target.detachedFromTarget': async () => ({}) } },
+  add(
+    {
+      commands: {
+        ...LIMIT,
+        'Target.createTarget': async (_command, next) => (await next()).with({ more: 1 }),
+      },
+    },
+    { commands: { 'Target.createTarget': (_command, next) => next({ url: 'about:blank' }) } },
+    { events: { 'Target.detachedFromTarget': (_event, next) => next({}) } },
   );
   const count = () => parsed.mock.calls.filter(([text]) => text.includes('the mark')).length;
   browser.onText = (text, page) => {
@@ -384,7 +418,7 @@ it('parses each message once, however many readers it has', async () => {
   await expect.poll(() => seen).toHaveLength(2);
   expect(count()).toBe(3);
   const targetInfo = { ...TARGET, title: 'the mark' };
-  expect(await filter.cdp.send('Target.getTargetInfo', { targetInfo })).toEqual({ targetInfo });
+  expect(await wire.own.send('Target.getTargetInfo', { targetInfo })).toEqual({ targetInfo });
   expect(count()).toBe(4);
   parsed.mockRestore();
 });
@@ -420,9 +454,12 @@ it.each([
 
 it('decodes no large body of a paused request for a feature', async () => {
   const bodies: unknown[] = [];
-  filter.add({
+  add({
     events: {
-      'Fetch.requestPaused': ({ request }) => void bodies.push(request.postDataEntries, request.url),
+      'Fetch.requestPaused': ({ params: { request } }, next) => {
+        bodies.push(request.postDataEntries, request.url);
+        return next();
+      },
     },
   });
   const body = Buffer.alloc(100_000, 'a body');
