@@ -1,5 +1,7 @@
-import { CdpConnection, type CdpBrowser, type CdpSession } from '../net/cdp-connection.js';
 import { raceEnd } from '../shared/abort.js';
+import { CdpSession } from '../wire/cdp-client.js';
+import { sourceOver, type CdpBrowser } from '../wire/cdp-source.js';
+import type { ResultOf } from '../wire/message.js';
 import type { TimedFrame } from './frames.js';
 
 /** WebCodecs needs an https page. This one is empty, and no request for it leaves the browser. */
@@ -20,11 +22,11 @@ export interface EncodedChunk {
 export class ChromiumEncoder {
   readonly #page: CdpSession;
   /** Resolves when Chromium has ended. */
-  readonly #ended: Promise<void>;
+  readonly #ended: Promise<unknown>;
   /** The picture on the canvas of the page. */
   #drawn: Buffer | undefined;
 
-  private constructor(page: CdpSession, ended: Promise<void>) {
+  private constructor(page: CdpSession, ended: Promise<unknown>) {
     this.#page = page;
     this.#ended = ended;
   }
@@ -32,15 +34,16 @@ export class ChromiumEncoder {
   static async open(browser: CdpBrowser): Promise<ChromiumEncoder> {
     let onNavigated!: () => void;
     const navigated = new Promise<void>((resolve) => (onNavigated = resolve));
-    const connection = await CdpConnection.open(browser, ({ method, params: { requestId }, sessionId }) => {
-      if (method === 'Page.frameNavigated') onNavigated();
-      const page = { requestId, responseCode: 200, body: '' };
-      if (method === 'Fetch.requestPaused')
-        connection.ask('Fetch.fulfillRequest', page, sessionId).catch(() => {});
+    const cdp = await sourceOver(browser)({
+      'Page.frameNavigated': onNavigated,
+      'Fetch.requestPaused': ({ requestId }, session) => {
+        const page = { requestId, responseCode: 200, body: '' };
+        cdp.send('Fetch.fulfillRequest', page, session).catch(() => {});
+      },
     });
-    const ended = connection.closed;
-    const { targetId } = await unless(ended, connection.ask('Target.createTarget', { url: 'about:blank' }));
-    const encoder = new ChromiumEncoder(await unless(ended, connection.attach(targetId)), ended);
+    const { ended } = cdp;
+    const session = await unless(ended, cdp.attach(await unless(ended, cdp.openPage())));
+    const encoder = new ChromiumEncoder(new CdpSession(cdp, session), ended);
     await encoder.#ask('Page.enable');
     await encoder.#ask('Fetch.enable');
     await encoder.#ask('Page.navigate', { url: SECURE_PAGE });
@@ -80,17 +83,17 @@ export class ChromiumEncoder {
   async #evaluate(expression: string): Promise<unknown> {
     const params = { expression, awaitPromise: true, returnByValue: true };
     const { result, exceptionDetails } = await this.#ask('Runtime.evaluate', params);
-    if (exceptionDetails) throw new Error((exceptionDetails as { text: string }).text);
-    return (result as { value?: unknown }).value;
+    if (exceptionDetails) throw new Error(exceptionDetails.text);
+    return result.value;
   }
 
-  #ask(method: string, params?: object): Promise<Record<string, unknown>> {
+  #ask<Method extends string>(method: Method, params?: object): Promise<ResultOf<Method>> {
     return unless(this.#ended, this.#page.ask(method, params));
   }
 }
 
 /** Fails as soon as Chromium ends. */
-function unless<Value>(ended: Promise<void>, work: Promise<Value>): Promise<Value> {
+function unless<Value>(ended: Promise<unknown>, work: Promise<Value>): Promise<Value> {
   return raceEnd(work, ended, () => new Error('The Chromium process that encodes videos ended.'));
 }
 

@@ -1,4 +1,4 @@
-import type { CdpBrowser } from '../net/cdp-connection.js';
+import type { CdpBrowser } from '../wire/cdp-source.js';
 import { ChromiumEncoder, type EncodedChunk } from './chromium-encoder.js';
 import { layOutFrames, readFrames, type TimedFrame } from './frames.js';
 import type { Video, VideoFile } from './video-file.js';

@@ -15,6 +15,7 @@ const targetInfo = v.looseObject({
   url: text,
   browserContextId: may(text),
   openerId: may(text),
+  title: may(text),
 });
 
 interface FrameTree {
@@ -79,7 +80,7 @@ const frameNavigated = v.looseObject({
 
 const evaluated = v.object({
   result: v.object({ value: may(v.unknown()), objectId: may(text) }),
-  exceptionDetails: may(v.object({ exception: may(v.object({ description: may(text) })) })),
+  exceptionDetails: may(v.object({ text: may(text), exception: may(v.object({ description: may(text) })) })),
 });
 
 /** The function in pages through which Playwright receives the calls of exposed functions. */
@@ -138,6 +139,8 @@ export const EVENTS = {
   'Target.detachedFromTarget': v.object({ sessionId: may(idOfSession) }),
   'Target.targetCreated': v.object({ targetInfo }),
   'Target.targetInfoChanged': v.object({ targetInfo }),
+  'Target.targetDestroyed': v.looseObject({ targetId: text }),
+  'Page.loadEventFired': v.looseObject({}),
   'Inspector.targetReloadedAfterCrash': v.object({}),
   'Inspector.targetCrashed': v.object({}),
   'Page.screencastFrame': v.object({ sessionId: v.number() }),
@@ -239,7 +242,6 @@ const EVENTS_OF_LIBRARIES = {
   'Page.frameStoppedLoading': ofFrame,
   'Page.lifecycleEvent': v.looseObject({ frameId: text, name: text }),
   'Page.javascriptDialogOpening': v.looseObject({ message: text, type: text, defaultPrompt: may(text) }),
-  'Target.targetDestroyed': v.looseObject({ targetId: text }),
   'Network.requestWillBeSentExtraInfo': v.looseObject({ requestId: text, headers }),
   'Network.requestServedFromCache': ofRequest,
   'Network.webSocketCreated': v.looseObject({ requestId: text, url: text }),
@@ -340,6 +342,11 @@ export const RESULTS = {
   'Target.createBrowserContext': v.object({ browserContextId: text }),
   'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
   'Page.getFrameTree': v.object({ frameTree }),
+  'Page.createIsolatedWorld': v.object({ executionContextId: v.number() }),
+  'Page.getNavigationHistory': v.object({
+    currentIndex: v.number(),
+    entries: v.array(v.object({ id: v.number() })),
+  }),
   'Page.navigate': v.object({ errorText: may(text), loaderId: may(text) }),
   'Page.captureScreenshot': v.object({ data: text }),
   'Runtime.evaluate': evaluated,

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { CdpMessage, CdpReceiver } from '../../src/net/cdp-connection.js';
+import type { CdpMessage, CdpReceiver } from '../../src/wire/cdp-source.js';
 import {
   type Frame,
   FrameFile,

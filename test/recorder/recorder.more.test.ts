@@ -8,7 +8,8 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { findBrowser } from '../../src/local.js';
 import { type Chromium, launchChromium } from '../../src/local/browser/chromium.js';
-import { type CdpBrowser, CdpConnection, type CdpSession } from '../../src/net/cdp-connection.js';
+import { CdpSession, type CdpClient } from '../../src/wire/cdp-client.js';
+import type { CdpBrowser } from '../../src/wire/cdp-source.js';
 import { type Frame, FrameFile } from '../../src/recorder/frames.js';
 import { BrowserPictures } from '../../src/recorder/pictures.js';
 import { Recorder } from '../../src/recorder/recorder.js';
@@ -128,14 +129,14 @@ describe('the writer of videos', () => {
 
 describe('the pictures of a browser', () => {
   let chromium: Chromium;
-  let user: CdpConnection;
+  let user: CdpClient;
   beforeAll(async () => {
     const executablePath = await findBrowser();
     chromium = await launchChromium(
       { executablePath, headless: true, args: [] },
       new AbortController().signal,
     );
-    user = await CdpConnection.open(chromium.pipe);
+    user = await sourceOver(chromium.pipe)();
   });
   afterAll(() => chromium.kill());
 
@@ -188,9 +189,9 @@ describe('the pictures of a browser', () => {
   }
 
   async function openPage(html: string): Promise<{ targetId: string; page: CdpSession }> {
-    const { targetId } = await user.ask('Target.createTarget', { url: `data:text/html,${html}` });
-    onTestFinished(async () => void (await user.ask('Target.closeTarget', { targetId })));
-    return { targetId: String(targetId), page: await user.attach(targetId) };
+    const { targetId } = await user.send('Target.createTarget', { url: `data:text/html,${html}` });
+    onTestFinished(async () => void (await user.send('Target.closeTarget', { targetId })));
+    return { targetId, page: new CdpSession(user, await user.attach(targetId)) };
   }
 
   it('leaves a page that changes two thirds of the time, and takes each picture once for all who watch', async () => {

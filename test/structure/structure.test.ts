@@ -35,12 +35,11 @@ const DIRECTION: Readonly<Record<string, readonly string[]>> = {
     'pool/pool-options',
     'pool/local-service',
     'net/loopback-server',
-    'net/cdp-connection',
     'recorder',
     'wire',
     'shared',
   ],
-  recorder: ['net/cdp-connection', 'wire', 'shared'],
+  recorder: ['wire', 'shared'],
   shared: [],
 };
 

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { CdpBrowser, CdpChannel, CdpMessage, CdpReceiver } from '../../net/cdp-connection.js';
+import type { CdpBrowser, CdpChannel, CdpMessage, CdpReceiver } from '../../wire/cdp-source.js';
 import { isRecord, LARGEST_MESSAGE } from '../../shared/json.js';
 import { LargeMessage } from './large-message.js';
 

@@ -1,4 +1,4 @@
-import type { CdpMessage } from '../../net/cdp-connection.js';
+import type { CdpMessage } from '../../wire/cdp-source.js';
 import { excessOf, isBalanced } from '../../shared/message-limit.js';
 
 /** Size of a message, in bytes, from which it costs less to look for its ends than to parse it. */

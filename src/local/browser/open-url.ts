@@ -1,5 +1,6 @@
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
-import { CdpConnection } from '../../net/cdp-connection.js';
+import { CdpSession, type CdpClient } from '../../wire/cdp-client.js';
+import { sourceOver } from '../../wire/cdp-source.js';
 import type { Chromium } from './chromium.js';
 import type { LocalBrowser } from './local-browser.js';
 
@@ -26,16 +27,14 @@ async function openOverCdp(browser: Chromium, url: string, signal?: AbortSignal)
   let onLoad!: () => void;
   const loaded = new Promise<void>((resolve) => (onLoad = resolve));
   let isNavigated = false;
-  const opening = CdpConnection.open(browser.pipe, ({ method }) => {
-    if (method === 'Page.frameNavigated') isNavigated = true;
-    if (method === 'Page.loadEventFired' && isNavigated) onLoad();
+  const opening = sourceOver(browser.pipe)({
+    'Page.frameNavigated': () => (isNavigated = true),
+    'Page.loadEventFired': () => isNavigated && onLoad(),
   });
   let onSent!: () => void;
   const sent = new Promise<void>((resolve) => (onSent = resolve));
   // A client that connects while a page changes its process may see no page: hence the wait for the load event.
-  const work = opening.then(
-    async (connection) => (await navigate(connection, url, onSent)) && (await loaded),
-  );
+  const work = opening.then(async (cdp) => (await navigate(cdp, url, onSent)) && (await loaded));
   try {
     await raceTimeout(
       LOAD_TIMEOUT,
@@ -53,20 +52,11 @@ async function openOverCdp(browser: Chromium, url: string, signal?: AbortSignal)
  * @param onSent Called when the browser has the command.
  * @returns Whether a load event follows: a URL that differs only in its fragment has none.
  */
-async function navigate(connection: CdpConnection, url: string, onSent: () => void): Promise<boolean> {
-  const targetId = (await findPage(connection)) ?? (await createPage(connection));
-  const page = await connection.attach(targetId);
+async function navigate(cdp: CdpClient, url: string, onSent: () => void): Promise<boolean> {
+  const first = (await cdp.targets()).find(({ type }) => type === 'page');
+  const page = new CdpSession(cdp, await cdp.attach(first?.targetId ?? (await cdp.openPage())));
   const answers = Promise.all([page.ask('Page.enable'), page.ask('Page.navigate', { url })]);
   onSent();
   const [, { errorText, loaderId }] = await answers;
   return errorText === undefined && loaderId !== undefined;
-}
-
-async function findPage(connection: CdpConnection): Promise<unknown> {
-  const { targetInfos } = await connection.ask('Target.getTargets');
-  return (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')?.targetId;
-}
-
-async function createPage(connection: CdpConnection): Promise<unknown> {
-  return (await connection.ask('Target.createTarget', { url: 'about:blank' }))['targetId'];
 }

@@ -1,5 +1,6 @@
 import { raceTimeout } from '../../shared/abort.js';
-import { CdpConnection, type CdpEvent } from '../../net/cdp-connection.js';
+import type { CdpClient, Target } from '../../wire/cdp-client.js';
+import { sourceOver } from '../../wire/cdp-source.js';
 import type { Chromium } from '../browser/chromium.js';
 import { clock } from '../../shared/clock.js';
 
@@ -64,31 +65,29 @@ const TITLE_DELAY = 500;
 /** Milliseconds for a thumbnail. A page in the background sends none. */
 const PICTURE_TIMEOUT = 2_000;
 
-/** A page, as Chromium describes it. */
-interface TargetInfo {
-  readonly targetId: string;
-  readonly title: string;
-  readonly url: string;
-}
-
 class WatchedBrowser {
   thumbnail: Thumbnail | undefined;
   readonly #browser: Chromium;
   readonly #onChange: () => void;
   /** By target id, in the order of use. */
   readonly #pages = new Map<string, { title: string; url: string }>();
-  readonly #connection: Promise<CdpConnection>;
+  readonly #cdp: Promise<CdpClient>;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(browser: Chromium, onChange: () => void) {
     this.#browser = browser;
     this.#onChange = onChange;
-    this.#connection = CdpConnection.open(browser.pipe, (event) => this.#onEvent(event));
+    this.#cdp = sourceOver(browser.pipe)({
+      'Target.targetCreated': ({ targetInfo }) => this.#update(targetInfo),
+      'Target.targetInfoChanged': ({ targetInfo }) => this.#update(targetInfo),
+      'Target.targetDestroyed': ({ targetId }) => {
+        this.#pages.delete(targetId);
+        onChange();
+      },
+    });
     const params = { discover: true, filter: [{ type: 'page' }, { exclude: true }] };
     // Fails when the browser has ended.
-    this.#connection
-      .then((connection) => connection.ask('Target.setDiscoverTargets', params))
-      .catch(() => {});
+    this.#cdp.then((cdp) => cdp.send('Target.setDiscoverTargets', params)).catch(() => {});
   }
 
   get page(): ShownPage | undefined {
@@ -104,7 +103,7 @@ class WatchedBrowser {
 
   close(): void {
     clock.clearTimeout(this.#timer);
-    this.#connection.then((connection) => connection.close()).catch(() => {});
+    this.#cdp.then((cdp) => cdp.close()).catch(() => {});
   }
 
   /** Never rejects: without a new picture, the last one stays. */
@@ -119,8 +118,8 @@ class WatchedBrowser {
 
   /** Chromium reports navigations, but no titles of pages to which a client is connected. */
   async #readTitles(): Promise<void> {
-    const { targetInfos } = await (await this.#connection).ask('Target.getTargets');
-    for (const { targetId, url, title } of targetInfos as TargetInfo[])
+    const cdp = await this.#cdp;
+    for (const { targetId, url, title = '' } of await cdp.targets())
       if (this.#pages.get(targetId)?.url === url) this.#pages.set(targetId, { url, title });
   }
 
@@ -132,21 +131,14 @@ class WatchedBrowser {
     return await raceTimeout(PICTURE_TIMEOUT, () => watch.take(), late).finally(() => watch.stop());
   }
 
-  #onEvent({ method, params }: CdpEvent): void {
-    if (method === 'Target.targetDestroyed') this.#pages.delete(String(params['targetId']));
-    else if (method === 'Target.targetCreated' || method === 'Target.targetInfoChanged')
-      this.#update(params['targetInfo'] as TargetInfo);
-    else return;
-    this.#onChange();
-  }
-
-  #update({ targetId, title, url }: TargetInfo): void {
+  #update({ targetId, title = '', url }: Target): void {
     // A navigated page becomes the last one.
     if (this.#pages.get(targetId)?.url !== url) this.#pages.delete(targetId);
     this.#pages.set(targetId, { title, url });
     clock.clearTimeout(this.#timer);
     const readTitles = () => this.#readTitles().then(this.#onChange, () => {});
     this.#timer = clock.setTimeout(() => void readTitles(), TITLE_DELAY).unref();
+    this.#onChange();
   }
 
   /** The page that was last opened or navigated; an empty page only if there is no other. */

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { parseJson } from '../../shared/json.js';
 import { isPageUrl } from '../../shared/urls.js';
+import type { ResultOf } from '../../wire/message.js';
 
 const number = v.pipe(v.number(), v.finite());
 
@@ -99,7 +100,7 @@ function kindOf(command: LiveCommand): keyof typeof MOST_UNANSWERED {
 }
 
 /** Sends a CDP command to the page in the live view. */
-type Ask = (method: string, params?: object) => Promise<Record<string, unknown>>;
+type Ask = (method: string, params?: object) => Promise<unknown>;
 
 /** Performs an action of the viewer in the page. */
 export async function performCommand(
@@ -144,7 +145,9 @@ function keyParams({ action, text, keyCode, repeat, ...key }: KeyCommand): objec
 }
 
 async function goBy(ask: Ask, by: number): Promise<void> {
-  const { currentIndex, entries } = await ask('Page.getNavigationHistory');
-  const entry = (entries as { id: number }[])[Number(currentIndex) + by];
+  const { currentIndex, entries } = (await ask(
+    'Page.getNavigationHistory',
+  )) as ResultOf<'Page.getNavigationHistory'>;
+  const entry = entries[currentIndex + by];
   if (entry) await ask('Page.navigateToHistoryEntry', { entryId: entry.id });
 }

@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws';
-import { CdpConnection, type CdpBrowser, type CdpEvent, type CdpSession } from '../../net/cdp-connection.js';
+import { CdpSession, type CdpClient, type Target } from '../../wire/cdp-client.js';
+import { sourceOver, type CdpBrowser } from '../../wire/cdp-source.js';
 import type { PicturedBrowser as Pictured, Watch } from '../../recorder/pictures.js';
 import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
 import { performCommand, readLiveCommand, withLimits, type LiveCommand } from './live-commands.js';
@@ -38,7 +39,7 @@ export class LiveView {
   readonly #browser: PicturedBrowser;
   readonly #mode: LiveMode;
   readonly #tabs = new Map<string, LiveTab>();
-  #connection: CdpConnection | undefined;
+  #cdp: CdpClient | undefined;
   #shown: ShownTab | undefined;
   /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
   #chosen: string | undefined;
@@ -63,13 +64,19 @@ export class LiveView {
   }
 
   async #open(): Promise<void> {
-    const connection = await CdpConnection.open(this.#browser.pipe, (event) => this.#onEvent(event));
-    this.#connection = connection;
-    void connection.closed.then(() => this.cut());
+    const cdp = await sourceOver(this.#browser.pipe)({
+      'Target.targetCreated': ({ targetInfo }) => this.#update(targetInfo),
+      'Target.targetInfoChanged': ({ targetInfo }) => this.#update(targetInfo, 'navigation'),
+      'Target.targetDestroyed': ({ targetId }) => {
+        if (this.#tabs.delete(targetId)) this.#onTabs();
+      },
+    });
+    this.#cdp = cdp;
+    void cdp.ended.then(() => this.cut());
     // The view may have ended meanwhile.
-    if (this.#socket.readyState !== this.#socket.OPEN) connection.close();
+    if (this.#socket.readyState !== this.#socket.OPEN) return cdp.close();
     const filter = [{ type: 'page' }, { exclude: true }];
-    await connection.ask('Target.setDiscoverTargets', { discover: true, filter });
+    await cdp.send('Target.setDiscoverTargets', { discover: true, filter });
   }
 
   async #perform(command: LiveCommand): Promise<void> {
@@ -83,23 +90,19 @@ export class LiveView {
     this.#chosen = targetId;
     this.#showTab();
     // Background tabs of a window render nothing, but a read-only viewer may not bring them to the front.
-    if (!readOnly) this.#connection?.ask('Target.activateTarget', { targetId }).catch(() => {});
+    if (!readOnly) this.#cdp?.send('Target.activateTarget', { targetId }).catch(() => {});
   }
 
-  #onEvent(event: CdpEvent): void {
-    if (!this.#updateTabs(event)) return;
-    if (event.method === 'Target.targetInfoChanged') this.#shown?.hint('navigation');
+  #update({ targetId, type, title = '', url }: Target, hint?: 'navigation'): void {
+    if (type !== 'page') return;
+    this.#tabs.set(targetId, { id: targetId, title, url });
+    if (hint) this.#shown?.hint(hint);
+    this.#onTabs();
+  }
+
+  #onTabs(): void {
     if (this.#chosen !== undefined && !this.#tabs.has(this.#chosen)) this.#chosen = undefined;
     this.#showTab();
-  }
-
-  /** @returns Whether the event changed the tabs. */
-  #updateTabs({ method, params }: CdpEvent): boolean {
-    if (method === 'Target.targetDestroyed') return this.#tabs.delete(String(params['targetId']));
-    if (method !== 'Target.targetCreated' && method !== 'Target.targetInfoChanged') return false;
-    const { targetId = '', type, title = '', url = '' } = params['targetInfo'] as Record<string, string>;
-    if (type === 'page') this.#tabs.set(targetId, { id: targetId, title, url });
-    return type === 'page';
   }
 
   #showTab(): void {
@@ -108,9 +111,7 @@ export class LiveView {
     if (current !== this.#shown?.targetId) {
       this.#shown?.stop();
       this.#shown =
-        current === undefined
-          ? undefined
-          : new ShownTab(this.#browser, this.#connection!, current, this.#socket);
+        current === undefined ? undefined : new ShownTab(this.#browser, this.#cdp!, current, this.#socket);
     }
     send(this.#socket, { type: 'tabs', tabs, current });
   }
@@ -122,7 +123,7 @@ export class LiveView {
 
   #end(): void {
     this.#shown?.stop();
-    this.#connection?.close();
+    this.#cdp?.close();
   }
 }
 
@@ -147,10 +148,10 @@ class ShownTab {
   #waiting: Buffer | undefined;
   #size = '';
 
-  constructor(browser: PicturedBrowser, connection: CdpConnection, targetId: string, socket: WebSocket) {
+  constructor(browser: PicturedBrowser, cdp: CdpClient, targetId: string, socket: WebSocket) {
     this.targetId = targetId;
     this.#socket = socket;
-    this.#session = connection.attach(targetId);
+    this.#session = cdp.attach(targetId).then((id) => new CdpSession(cdp, id));
     // The tab may close before the session starts.
     this.#session.catch(() => {});
     this.#watch = browser.pictures.watch(targetId, {
@@ -163,7 +164,7 @@ class ShownTab {
   }
 
   /** Sends a command to the page. */
-  readonly ask = async (method: string, params?: object): Promise<Record<string, unknown>> => {
+  readonly ask = async (method: string, params?: object): Promise<unknown> => {
     const answer = await (await this.#session).ask(method, params);
     this.hint('input');
     return answer;
@@ -195,7 +196,7 @@ class ShownTab {
     const { executionContextId: contextId } = await session.ask('Page.createIsolatedWorld', world);
     const expression = '({ width: innerWidth, height: innerHeight })';
     const { result } = await session.ask('Runtime.evaluate', { expression, contextId, returnByValue: true });
-    const { width, height } = (result as { value: { width: number; height: number } }).value;
+    const { width, height } = result.value as { width: number; height: number };
     if (this.#size === `${width}x${height}`) return;
     this.#size = `${width}x${height}`;
     send(this.#socket, { type: 'size', width, height });

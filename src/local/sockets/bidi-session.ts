@@ -1,7 +1,9 @@
 import type { BidiMapper } from 'chromium-bidi';
 import { clock } from '../../shared/clock.js';
 import { lazyLibrary } from '../../shared/lazy.js';
-import { CdpConnection, CdpSessionGone, type CdpBrowser, type CdpEvent } from '../../net/cdp-connection.js';
+import type { CdpPort } from '../../wire/client.js';
+import { openPort, type CdpBrowser } from '../../wire/cdp-source.js';
+import type { WireMessage } from '../../wire/forms.js';
 import type { Chromium } from '../browser/chromium.js';
 import { HttpFault } from '../http/answer.js';
 
@@ -49,16 +51,31 @@ const UNAWAITED = new Set([
   'Target.setAutoAttach',
 ]);
 
+/** Chromium answered a command with an error. */
+class CdpError extends Error {
+  readonly code: number;
+
+  constructor({ code, message }: Pick<CdpError, 'code' | 'message'>) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The command's session ended before Chromium answered. */
+class SessionGone extends Error {}
+
 type CommandHandler = Parameters<BidiMapper.BidiTransport['setOnMessage']>[0];
 
 /** One BiDi session: chromium-bidi between a client and its own CDP connection. */
 export class BidiSession implements BidiMapper.BidiTransport {
   readonly #library: BidiLibrary;
   readonly #clients = new Map<string | undefined, BidiMapper.CdpClient>();
-  #cdp!: CdpConnection;
+  #port!: CdpPort;
+  #lastId = 0;
   #onCommand: CommandHandler = () => {};
   #onMessage: (message: BidiMessage) => void;
   #isInEvent = false;
+  #hasEnded = false;
 
   private constructor(library: BidiLibrary, onMessage: (message: BidiMessage) => void) {
     this.#library = library;
@@ -73,7 +90,9 @@ export class BidiSession implements BidiMapper.BidiTransport {
   ): Promise<BidiSession> {
     const session = new BidiSession(library, onMessage);
     const client = session.#createClient(undefined);
-    session.#cdp = await CdpConnection.open(inTasks(browser.pipe), (event) => session.#receive(event));
+    session.#port = await openPort(inTasks(browser.pipe));
+    session.#port.listen((event) => session.#receive(event));
+    void session.#port.ended.then(() => (session.#hasEnded = true));
     try {
       await library.mapper.BidiServer.createAndStart(session, session, client, '', library.parser);
     } catch (error) {
@@ -84,8 +103,8 @@ export class BidiSession implements BidiMapper.BidiTransport {
   }
 
   /** Resolves when the browser has ended, or after `close`. */
-  get closed(): Promise<void> {
-    return this.#cdp.closed;
+  get closed(): Promise<unknown> {
+    return this.#port.ended;
   }
 
   /** Passes a command of the client to chromium-bidi. */
@@ -98,7 +117,7 @@ export class BidiSession implements BidiMapper.BidiTransport {
     this.#onCommand = () => {};
     this.#onMessage = () => {};
     this.#clients.clear();
-    this.#cdp.close();
+    this.#port.close();
   }
 
   /** Called by chromium-bidi. */
@@ -121,19 +140,29 @@ export class BidiSession implements BidiMapper.BidiTransport {
   #createClient(sessionId: string | undefined): BidiMapper.CdpClient {
     const client = Object.assign(new this.#library.mapper.EventEmitter(), {
       sessionId,
-      isCloseError: (error: unknown) => error instanceof CdpSessionGone,
+      isCloseError: (error: unknown) => error instanceof SessionGone,
       sendCommand: (method: string, params?: object) => this.#sendCdp(method, params, sessionId),
     }) as unknown as BidiMapper.CdpClient;
     this.#clients.set(sessionId, client);
     return client;
   }
 
+  /** Unlike our own client, chromium-bidi reads all fields of a result. */
   #sendCdp(method: string, params: object | undefined, sessionId: string | undefined): Promise<object> {
-    const answer = this.#cdp.ask(method, params, sessionId);
+    const answer = new Promise<object>((resolve, reject) => {
+      const command = { id: ++this.#lastId, method, params: { ...params }, sessionId };
+      this.#port.request(command, (response) => {
+        // After the end of the browser, nobody waits for an answer.
+        if (response === undefined)
+          queueMicrotask(() => this.#hasEnded || reject(new SessionGone('The CDP session is gone.')));
+        else if (response.error === undefined) resolve(Object(response.result) as object);
+        else reject(new CdpError(response.error as CdpError));
+      });
+    });
     return this.#isInEvent && UNAWAITED.has(method) ? answer.catch(() => ({})) : answer;
   }
 
-  #receive({ method, params, sessionId }: CdpEvent): void {
+  #receive({ method = '', params = {}, sessionId }: WireMessage): void {
     const target = String(params['sessionId']);
     if (method === 'Target.attachedToTarget') this.#createClient(target);
     this.#isInEvent = true;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { CdpConnection } from '../../net/cdp-connection.js';
+import { sourceOver } from '../../wire/cdp-source.js';
 import { extensionOf, refuseUpgrade } from '../../net/loopback-server.js';
 import type { Chromium } from '../browser/chromium.js';
 import type { FeatureContext, RunningFeature } from '../feature.js';
@@ -71,14 +71,11 @@ async function checkExtension({ headers }: IncomingMessage, lease: ServedLease):
 const NOT_LOADED = 'An extension can connect only to a browser in which it is loaded.';
 
 /** Resolves to none if the browser ends, or has no command for it. */
-async function extensionsOf({ pipe }: Chromium): Promise<readonly unknown[]> {
-  const connection = await CdpConnection.open(pipe).catch(() => undefined);
-  if (!connection) return [];
-  const ended = connection.closed.then(() => ({ extensions: [] }));
-  const asked = connection.ask('Extensions.getExtensions').catch(() => ({ extensions: [] }));
-  const { extensions } = await Promise.race([asked, ended]);
-  connection.close();
-  return Array.isArray(extensions) ? extensions.map((one: { id?: unknown } | null) => one?.id) : [];
+async function extensionsOf({ pipe }: Chromium): Promise<readonly string[]> {
+  const cdp = await sourceOver(pipe)().catch(() => undefined);
+  const answer = await cdp?.send('Extensions.getExtensions').catch(() => undefined);
+  cdp?.close();
+  return answer?.extensions.map(({ id }) => id) ?? [];
 }
 
 async function authorize({ pools, tokens }: Sockets, url: URL) {

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, it, vi } from 'vitest';
 import { type PipeClient, CdpPipe } from '../../../src/local/browser/cdp-pipe.js';
 import { browserPaths } from '../../../src/local/browser/find-browser.js';
-import type { CdpMessage } from '../../../src/net/cdp-connection.js';
+import type { CdpMessage } from '../../../src/wire/cdp-source.js';
 
 /** A pipe to a Chromium that the test plays. */
 function openPipe() {
