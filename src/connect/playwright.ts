@@ -107,9 +107,11 @@ async function connect(
   });
   emitContexts(browser);
   const files = new PlaywrightFiles(browser, reason);
+  let hasEnded = false;
+  void socket.ended.then(() => (hasEnded = true));
   // A call that is still pending when the socket is taken over shows the reason.
   void socket.detached.then(() => {
-    if (socket.isDetached) browser.close({ reason }).catch(() => {});
+    if (!hasEnded) browser.close({ reason }).catch(() => {});
   });
   await request.useBrowser?.(browser);
   const ownContext = browser.contexts()[0]!;

@@ -7,7 +7,7 @@ import { until } from './until.js';
  *
  * @throws If it can't be loaded. The page is blank then: the browser's error page would interrupt the next navigation.
  */
-export async function openInFirstPage(socket: Client, url: string): Promise<void> {
+export async function openInFirstPage(socket: Pick<Client, 'wire'>, url: string): Promise<void> {
   const cdp = await socket.wire.openOwn();
   const page = (await cdp.targets()).find(({ type }) => type === 'page');
   const sessionId = await cdp.attach(page?.targetId ?? (await cdp.openPage()));

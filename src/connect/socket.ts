@@ -1,17 +1,43 @@
-import type { AnySocket, Client } from '../wire/client.js';
-import type { SocketEnd } from '../wire/socket.js';
-import { Wire, type WireOptions } from '../wire/wire.js';
-import type { Protocol } from '../wire/forms.js';
+import type { Client } from '../wire/client.js';
+import type { Frame, Protocol, SocketEnd } from '../wire/forms.js';
 
-export type { AnySocket } from '../wire/client.js';
-export type { SocketEnd } from '../wire/socket.js';
+export type { SocketEnd } from '../wire/forms.js';
+
+/** A connection to a browser for a client that speaks a protocol by itself: the whole WebSocket, or one session within it. */
+export interface AnySocket {
+  /** Resolves with the first reason why the connection ended. */
+  readonly ended: Promise<SocketEnd>;
+  /** Resolves when the client can no longer use the connection: at its end, or when it was taken over. */
+  readonly detached: Promise<void>;
+  /** Receives each message. Set it before you send the first message. */
+  onMessage: (data: Frame, isBinary: boolean) => unknown;
+  /** Number of bytes that wait for a slow network or browser. */
+  readonly unsent: number;
+  /** Sends a message. After the end it is dropped. */
+  send(data: string | Frame, isBinary?: boolean): void;
+  /** Adds a function that is called each time a message was handed to the network. */
+  onSent(call: () => void): void;
+  /** Receives no more until `resume`, so that a slow receiver slows the browser. */
+  pause(): void;
+  resume(): void;
+  /** Closes the connection with its closing handshake, or its session. */
+  close(reason?: SocketEnd): void;
+  /** Closes the connection at once: no further message reaches the browser. */
+  cut(reason?: SocketEnd): void;
+  /** @internal */
+  sendRead: Client['sendRead'];
+  /** @internal */
+  deliver: Client['deliver'];
+  /** @internal */
+  request: Client['request'];
+  /** @internal */
+  readonly wire: Client['wire'];
+  /** @internal */
+  listen: Client['listen'];
+}
 
 /** The connection of a lease, for its library. */
-export type Socket = Client;
-export const Socket = {
-  open: async (url: URL, signal: AbortSignal, options?: WireOptions): Promise<Client> =>
-    (await Wire.open(url, signal, options)).main,
-};
+export type Socket = AnySocket;
 
 /** @internal A connection for commands of our own, with CDP. */
 export type CdpSocket = Client;
@@ -19,4 +45,3 @@ export type CdpSocket = Client;
 export type OpenCdp = (signal: AbortSignal) => Promise<Client>;
 /** Opens a connection for a further client of the browser, whose messages pass the layers of the lease. Default: its protocol. */
 export type OpenClient = (signal: AbortSignal, protocol?: Protocol) => Promise<AnySocket>;
-export type { SocketEnd as End };

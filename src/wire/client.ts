@@ -1,33 +1,11 @@
-import type { AnyClient, CdpPort, ClientKind, Frame, Message, WireMessage } from './forms.js';
+import type { AnyClient, CdpPort, ClientKind, Frame, Message, SocketEnd, WireMessage } from './forms.js';
 import { contentOf, parseMessage, writtenMessage } from './message.js';
 import { textOf } from './forms.js';
 import type { CdpClient } from './cdp-client.js';
 import type { Flight } from './flight.js';
-import type { BrowserSocket, SocketEnd } from './socket.js';
+import type { BrowserSocket } from './socket.js';
 
 export type { CdpPort, ClientKind } from './forms.js';
-
-/** What carries the messages of a client that speaks a protocol by itself: a library, or another program. */
-export interface AnySocket extends Pick<
-  Client,
-  | 'send'
-  | 'onSent'
-  | 'pause'
-  | 'resume'
-  | 'ended'
-  | 'detached'
-  | 'close'
-  | 'cut'
-  | 'sendRead'
-  | 'deliver'
-  | 'request'
-  | 'listen'
-> {
-  /** Receives each message. Set it before you send the first message. */
-  onMessage: Client['onMessage'];
-  /** Number of bytes that wait for a slow network or browser. */
-  readonly unsent: number;
-}
 
 /** Longest end of a message with the id of its session, in bytes. */
 const LONGEST_END = 100;

@@ -8,17 +8,14 @@ import { messageOfBody } from '../net/response.js';
 import type { SpareConnection } from '../net/spare-connection.js';
 import { clock } from '../shared/clock.js';
 import { sentence } from '../shared/errors.js';
-import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { LARGEST_MESSAGE } from '../shared/json.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { loadWs } from '../shared/lazy.js';
+import { ConnectError } from '../shared/lease-errors.js';
 import { endTasks } from '../shared/process-state.js';
 import { USER_AGENT } from '../shared/version.js';
-import type { Frame } from './forms.js';
+import type { Frame, SocketEnd } from './forms.js';
 import { Heartbeat } from './heartbeat.js';
-
-/** Why a socket ended; `closed-by-us` is the expected end. */
-export type SocketEnd = LossReason | 'closed-by-us';
 
 export interface SocketOptions {
   readonly network?: NetworkSettings;

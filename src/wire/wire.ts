@@ -5,7 +5,7 @@ import { endTasks } from '../shared/process-state.js';
 import { CdpClient, type EventListeners } from './cdp-client.js';
 import { Client, type CdpPort, type ClientKind } from './client.js';
 import { Flight } from './flight.js';
-import type { Frame, Message, Protocol, WireMessage } from './forms.js';
+import type { Frame, Message, Protocol, SocketEnd, WireMessage } from './forms.js';
 import {
   contentOf,
   fits,
@@ -16,7 +16,7 @@ import {
   writtenMessage,
 } from './message.js';
 import { Sessions } from './sessions.js';
-import { BrowserSocket, type SocketEnd } from './socket.js';
+import { BrowserSocket } from './socket.js';
 import { answerTo, BrowserAnswer, BrowserFault, faultFor, NoAnswer, Stack, withParams } from './stack.js';
 
 /** A message, and who receives it. */

@@ -6,14 +6,13 @@ import { connectSession } from '../../src/connect/connect-session.js';
 import type { ConnectPlan } from '../../src/connect/open-browser.js';
 import { trustedUrl } from '../../src/connect/trusted-url.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
-import { Socket } from '../../src/connect/socket.js';
 import { closeUnresponsivePages } from '../../src/connect/unresponsive-pages.js';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
 import { SpareConnection } from '../../src/net/spare-connection.js';
 import { rejection } from '../pool/support.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { UNREACHABLE } from '../support/fake-service.js';
-import { PlayedBrowser, playPages, settle, until } from '../support/played-browser.js';
+import { openClient, PlayedBrowser, playPages, settle, until } from '../support/played-browser.js';
 
 let browser: PlayedBrowser;
 let requests: ConnectRequest[];
@@ -302,7 +301,7 @@ describe('the search for unresponsive pages', () => {
   });
 
   function watch(connectTimeout = 30_000, url = browser.url) {
-    const open = (signal: AbortSignal) => Socket.open(new URL(url), signal);
+    const open = (signal: AbortSignal) => openClient(new URL(url), signal);
     return closeUnresponsivePages(open, connectTimeout, (urls) => told.push(urls));
   }
 

@@ -3,10 +3,9 @@ import { connect } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { openSharedEndpoint, openSingleEndpoint } from '../../src/connect/loopback-endpoint.js';
-import { Socket } from '../../src/connect/socket.js';
 import { rejection } from '../pool/support.js';
 import { openIdle } from '../support/idle-connections.js';
-import { PlayedBrowser } from '../support/played-browser.js';
+import { openClient, PlayedBrowser } from '../support/played-browser.js';
 
 let browser: PlayedBrowser;
 
@@ -100,7 +99,7 @@ it('stops listening when the socket has ended', async () => {
 });
 
 it('connects each client of a shared endpoint with a socket of its own, until the endpoint is closed', async () => {
-  const endpoint = await openSharedEndpoint((signal) => Socket.open(new URL(browser.url), signal));
+  const endpoint = await openSharedEndpoint((signal) => openClient(new URL(browser.url), signal));
   const drivers = [await dial(endpoint.url), await dial(endpoint.url)];
   for (const driver of drivers) driver.send('text');
   await expect.poll(() => browser.received).toEqual(['text', 'text']);

@@ -1,6 +1,6 @@
 import type { CdpPort } from '../../src/wire/client.js';
 import { writtenMessage } from '../../src/wire/message.js';
-import type { SocketEnd } from '../../src/wire/socket.js';
+import type { SocketEnd } from '../../src/wire/forms.js';
 import { newShared, type Wire } from '../../src/wire/wire.js';
 import type { Command, SimulatedBrowser } from './simulated-browser.js';
 import type { Grant, SimulatedService } from './simulated-service.js';

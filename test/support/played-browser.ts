@@ -7,6 +7,11 @@ import { HISTOGRAMS } from './histograms.js';
 import type { Client } from '../../src/wire/client.js';
 import { Wire } from '../../src/wire/wire.js';
 
+/** Opens the connection of a lease, for its library. */
+export async function openClient(...how: Parameters<typeof Wire.open>): Promise<Client> {
+  return (await Wire.open(...how)).main;
+}
+
 /** A WebSocket server that simulates a browser. */
 export class PlayedBrowser implements AsyncDisposable {
   readonly url: string;

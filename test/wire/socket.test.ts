@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { Socket as NetSocket } from 'node:net';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { Socket } from '../../src/connect/socket.js';
 import { ConnectError } from '../../src/index.js';
 import {
   accept,
@@ -16,7 +15,8 @@ import {
 } from '../support/fault-road.js';
 import { JWT, UNREACHABLE } from '../support/fake-service.js';
 import { rejection } from '../pool/support.js';
-import { PlayedBrowser, settle, until } from '../support/played-browser.js';
+import type { Client } from '../../src/wire/client.js';
+import { openClient, PlayedBrowser, settle, until } from '../support/played-browser.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { hideParameters } from '../../src/shared/redact.js';
 
@@ -35,9 +35,9 @@ beforeEach(async () => {
 });
 
 /** A socket to a server that handles the upgrade in this way. */
-async function socketTo(upgrade: Upgrade): Promise<Socket> {
+async function socketTo(upgrade: Upgrade): Promise<Client> {
   road.play(upgrade);
-  return Socket.open(new URL(`ws://${road.host}/`), never);
+  return openClient(new URL(`ws://${road.host}/`), never);
 }
 
 /** Two ends of a socket, and the messages that arrived, with their kind and length. */
@@ -249,7 +249,7 @@ describe('a heartbeat', () => {
   });
 
   /** Lets eight intervals pass, and expects the socket to be open after them. */
-  async function expectOpen(socket: Socket, onInterval: (count: number) => Promise<void>): Promise<void> {
+  async function expectOpen(socket: Client, onInterval: (count: number) => Promise<void>): Promise<void> {
     for (let count = 1; count <= 8; count++) {
       vi.advanceTimersByTime(INTERVAL);
       await onInterval(count);
@@ -356,21 +356,21 @@ describe('opening a socket', () => {
   });
 
   it('fails with the cause if nothing listens', async () => {
-    const error = await rejection(Socket.open(new URL(UNREACHABLE.replace('http', 'ws')), never));
+    const error = await rejection(openClient(new URL(UNREACHABLE.replace('http', 'ws')), never));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error.cause).toMatchObject({ code: 'ECONNREFUSED' });
   });
 
   it('opens nothing after an abort', async () => {
     const reason = new Error('stop');
-    await expect(Socket.open(new URL(browser.url), AbortSignal.abort(reason))).rejects.toBe(reason);
+    await expect(openClient(new URL(browser.url), AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(browser.dialled).toBe(0);
   });
 
   it('rejects on abort, and leaves nothing open', async () => {
     road.play(ignore);
     const caller = new AbortController();
-    const opening = rejection(Socket.open(new URL(`ws://${road.host}/`), caller.signal));
+    const opening = rejection(openClient(new URL(`ws://${road.host}/`), caller.signal));
     await expect.poll(() => road.dialled).toBe(1);
     caller.abort();
     expect(await opening).toBeInstanceOf(ConnectError);
@@ -378,7 +378,7 @@ describe('opening a socket', () => {
 
   it('ignores an abort after the socket is open', async () => {
     const caller = new AbortController();
-    const socket = await Socket.open(new URL(browser.url), caller.signal);
+    const socket = await openClient(new URL(browser.url), caller.signal);
     caller.abort();
     socket.send('still here');
     await expect.poll(() => browser.received).toEqual(['still here']);
