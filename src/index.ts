@@ -17,7 +17,7 @@ export type {
   TestContext,
   TestPage,
   Workspace,
-} from './connect/connector.js';
+} from './drivers/connector.js';
 export {
   InvalidOptionError,
   isPooledBrowserError,
@@ -93,5 +93,5 @@ export type {
   TelemetryCategory,
   Viewport,
 } from './services/kernel-api.js';
-export type { AnySocket, OpenClient, Socket, SocketEnd } from './connect/socket.js';
+export type { AnySocket, OpenClient, Socket, SocketEnd } from './drivers/socket.js';
 export type { Frame } from './wire/forms.js';

@@ -3,7 +3,7 @@
  *
  * @module pooled-browser/playwright
  */
-export { playwright, type PlaywrightHandles, type PlaywrightOptions } from './connect/playwright.js';
+export { playwright, type PlaywrightHandles, type PlaywrightOptions } from './drivers/playwright.js';
 export { mapPooledBrowsers, type PlaywrightMapOptions } from './jobs/playwright.js';
 export {
   attachBrowser,

@@ -3,8 +3,8 @@
  *
  * @module pooled-browser/puppeteer
  */
-export { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from './connect/puppeteer.js';
-export type { PuppeteerContextOptions } from './connect/puppeteer-context.js';
+export { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from './drivers/puppeteer.js';
+export type { PuppeteerContextOptions } from './drivers/puppeteer-context.js';
 export { mapPooledBrowsers, type PuppeteerMapOptions } from './jobs/puppeteer.js';
 export {
   attachBrowser,

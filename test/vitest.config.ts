@@ -51,7 +51,7 @@ const LONGEST = [
   'local/replays/recording.more',
   'local/replays/unseen.more',
   'services/browserless.more',
-  'connect/clean-browser.real',
+  'clean/clean-browser.real',
   'faults/socket.real',
   'features/exposed-network/exposed-network.real',
   'faults/load.real',

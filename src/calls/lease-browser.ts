@@ -1,4 +1,4 @@
-import type { Connector } from '../connect/connector.js';
+import type { Connector } from '../drivers/connector.js';
 import type { Callback, LeaseFacts } from '../lease/context.js';
 import type { Download } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';

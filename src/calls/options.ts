@@ -1,11 +1,11 @@
-import { verifyConnection } from '../connect/verify-connection.js';
+import { verifyConnection } from '../drivers/verify-connection.js';
 import {
   impliedContext,
   OF_BROWSER,
   PLAYWRIGHT_OPTIONS,
   PUPPETEER_OPTIONS,
-} from '../connect/context-options.js';
-import type { CheckingConnector, Connector } from '../connect/connector.js';
+} from '../drivers/context-options.js';
+import type { CheckingConnector, Connector } from '../drivers/connector.js';
 import {
   featureChecks,
   optionsOfEnvironment,

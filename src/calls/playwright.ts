@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, ConnectOverCDPOptions } from 'playwright-core';
-import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
+import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../drivers/playwright.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { DetachedLease } from './detached-lease.js';

@@ -1,9 +1,9 @@
-import type { Protocol } from '../connect/connector.js';
-import { hasExtension } from '../connect/installed.js';
-import { relay, type RelayHandles } from '../connect/relay.js';
-import { openInFirstPage } from '../connect/session-socket.js';
-import type { AnySocket, Socket } from '../connect/socket.js';
-import { verifyGrant } from '../connect/verify-connection.js';
+import type { Protocol } from '../drivers/connector.js';
+import { hasExtension } from '../clean/installed.js';
+import { relay, type RelayHandles } from '../drivers/relay.js';
+import { openInFirstPage } from '../wire/page-session.js';
+import type { AnySocket, Socket } from '../drivers/socket.js';
+import { verifyGrant } from '../drivers/verify-connection.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
 import type { BrowserPool } from '../pool/browser-pool.js';

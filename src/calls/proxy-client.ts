@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import { join, type Channel } from '../connect/relay.js';
+import { join, type Channel } from '../drivers/relay.js';
 import { onAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { Channel } from '../connect/relay.js';
-import type { AnySocket } from '../connect/socket.js';
+import type { Channel } from '../drivers/relay.js';
+import type { AnySocket } from '../drivers/socket.js';
 
 /** A further address of a proxy, for clients with a protocol that the browser does not have. */
 export interface ProxyEndpoint {

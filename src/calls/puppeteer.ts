@@ -1,7 +1,7 @@
 import type { ConnectOptions } from 'puppeteer-core';
-import type { ContextChoice } from '../connect/connector.js';
-import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
-import type { PuppeteerContextOptions } from '../connect/puppeteer-context.js';
+import type { ContextChoice } from '../drivers/connector.js';
+import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../drivers/puppeteer.js';
+import type { PuppeteerContextOptions } from '../drivers/puppeteer-context.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { DetachedLease } from './detached-lease.js';

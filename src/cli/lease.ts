@@ -1,7 +1,7 @@
 import type { RunEvent } from '../calls/events.js';
 import { leaseSession } from '../calls/lease-browser.js';
 import type { RunSummary } from '../calls/run.js';
-import type { Connector } from '../connect/connector.js';
+import type { Connector } from '../drivers/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { Grant, Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';

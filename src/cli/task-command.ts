@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Connector } from '../connect/connector.js';
-import { playwright } from '../connect/playwright.js';
-import { puppeteer } from '../connect/puppeteer.js';
+import type { Connector } from '../drivers/connector.js';
+import { playwright } from '../drivers/playwright.js';
+import { puppeteer } from '../drivers/puppeteer.js';
 import { prepareFolder } from '../features/files.js';
 import type { MapOptions } from '../jobs/options.js';
 import { faultOfAddress } from '../jobs/queue/redis.js';

@@ -1,4 +1,4 @@
-import type { CheckingConnector } from '../connect/connector.js';
+import type { CheckingConnector } from '../drivers/connector.js';
 import type { Checks } from '../shared/options.js';
 
 /** What a feature adds to public types: interfaces with descriptions, which editors show. */

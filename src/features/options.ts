@@ -1,4 +1,4 @@
-import type { CheckingConnector } from '../connect/connector.js';
+import type { CheckingConnector } from '../drivers/connector.js';
 import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import type { Together } from '../shared/together.js';

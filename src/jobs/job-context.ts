@@ -1,4 +1,4 @@
-import type { Connector } from '../connect/connector.js';
+import type { Connector } from '../drivers/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { InputSource } from './input-source.js';
 import type { MapSettings } from './options.js';

@@ -1,5 +1,5 @@
 import { leaseChecks, readLeaseOptions, type AllSettings, type LeaseOptions } from '../calls/options.js';
-import type { CheckingConnector, Isolation } from '../connect/connector.js';
+import type { CheckingConnector, Isolation } from '../drivers/connector.js';
 import { artifactsChecks, type ArtifactsOptions } from '../features/artifacts/options.js';
 import type { LibraryTypes } from '../lease/options.js';
 import type { BrowserSession } from '../services/kernel-api.js';

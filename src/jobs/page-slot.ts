@@ -1,4 +1,4 @@
-import type { Isolation, Workspace } from '../connect/connector.js';
+import type { Isolation, Workspace } from '../drivers/connector.js';
 import { raceTimeout } from '../shared/abort.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
 import type { TaskContext } from './task-context.js';

@@ -1,4 +1,4 @@
-import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
+import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../drivers/playwright.js';
 import type { PlaywrightTypes } from '../calls/playwright.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';

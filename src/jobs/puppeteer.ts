@@ -1,5 +1,5 @@
-import type { Connector } from '../connect/connector.js';
-import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
+import type { Connector } from '../drivers/connector.js';
+import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../drivers/puppeteer.js';
 import type { PuppeteerTypes } from '../calls/puppeteer.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';

@@ -1,4 +1,4 @@
-import type { Workspace } from '../connect/connector.js';
+import type { Workspace } from '../drivers/connector.js';
 import type { PooledLease } from '../features/create-features.js';
 import type { Callback } from '../lease/context.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';

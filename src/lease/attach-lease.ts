@@ -1,4 +1,4 @@
-import { verifyGrant } from '../connect/verify-connection.js';
+import { verifyGrant } from '../drivers/verify-connection.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { Call } from './call.js';

@@ -1,5 +1,5 @@
-import type { OpenConnection } from '../connect/open-browser.js';
-import type { ConnectAddition } from '../connect/extension.js';
+import type { OpenConnection } from '../drivers/open-browser.js';
+import type { ConnectAddition } from '../drivers/extension.js';
 import type { LeaseRequest } from '../services/browser-service.js';
 import type { CallContext, LeaseContext } from './context.js';
 import type { Together } from '../shared/together.js';

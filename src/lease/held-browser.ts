@@ -1,7 +1,7 @@
-import type { HowToClean } from '../connect/clean-browser.js';
-import type { OpenConnection } from '../connect/open-browser.js';
-import { inTime } from '../connect/in-time.js';
-import { loadConnect } from '../connect/load-connect.js';
+import type { HowToClean } from '../clean/clean-browser.js';
+import type { OpenConnection } from '../drivers/open-browser.js';
+import { inTime } from './in-time.js';
+import { loadConnect } from '../drivers/load-connect.js';
 import type { Granted } from '../pool/grant.js';
 import type { PendingRelease } from '../pool/pending-releases.js';
 import type { PoolCore } from '../pool/pool-core.js';

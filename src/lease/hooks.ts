@@ -1,4 +1,4 @@
-import type { ConnectAddition } from '../connect/extension.js';
+import type { ConnectAddition } from '../drivers/extension.js';
 import type { LeaseRequest } from '../services/browser-service.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { asError, duration } from '../shared/errors.js';

@@ -1,4 +1,4 @@
-import { endHandles } from '../connect/end-handles.js';
+import { endHandles } from '../drivers/end-handles.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';

@@ -1,7 +1,7 @@
-import type { OpenConnection } from '../connect/open-browser.js';
-import type { Connector, Isolation, Workspace } from '../connect/connector.js';
-import type { ConnectAddition } from '../connect/extension.js';
-import { loadConnect } from '../connect/load-connect.js';
+import type { OpenConnection } from '../drivers/open-browser.js';
+import type { Connector, Isolation, Workspace } from '../drivers/connector.js';
+import type { ConnectAddition } from '../drivers/extension.js';
+import { loadConnect } from '../drivers/load-connect.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
 import { requestFactsOf } from '../services/check-service.js';

@@ -1,4 +1,4 @@
-import type { ContextChoice, Protocol } from '../connect/connector.js';
+import type { ContextChoice, Protocol } from '../drivers/connector.js';
 import { leaseName, tagsOfLease } from '../pool/pool-options.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { isRecord } from '../shared/json.js';

@@ -1,4 +1,4 @@
-import type { Connector } from '../connect/connector.js';
+import type { Connector } from '../drivers/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
 import type { FeatureSet } from './feature.js';

@@ -1,5 +1,5 @@
-import { inTime } from '../connect/in-time.js';
-import type { OpenConnection } from '../connect/open-browser.js';
+import { inTime } from './in-time.js';
+import type { OpenConnection } from '../drivers/open-browser.js';
 import { CleanupError } from '../shared/lease-errors.js';
 import type { LeaseContext } from './context.js';
 

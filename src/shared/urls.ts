@@ -96,6 +96,11 @@ export function isPageUrl(url: string): boolean {
   return URL.canParse(url) && PAGE_SCHEMES.includes(new URL(url).protocol);
 }
 
+/** Whether a page shows nothing, or could not be loaded. */
+export function isBlank(url: string): boolean {
+  return /^(about:(blank|home|newtab)|chrome:\/\/(newtab|new-tab-page)\/?|chrome-error:.*)?$/.test(url);
+}
+
 /** Longest id or name in a path. */
 const LONGEST_SEGMENT = 255;
 

@@ -29,7 +29,7 @@ const CLOSE_TIMEOUT = 1000;
 
 /**
  * The WebSocket to a leased browser. It follows no redirect, detects a dead connection within 15 s, and does not show the
- * JWT in errors, in contrast to the libraries' own WebSockets (see src/connect/README.md).
+ * JWT in errors, in contrast to the libraries' own WebSockets (see README.md of this folder).
  */
 export class BrowserSocket {
   /** Resolves with the first reason why the socket ended. */

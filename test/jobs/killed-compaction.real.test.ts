@@ -27,7 +27,7 @@ it('loses no outcome when the process is killed while it removes the old lines',
   // As a killed job leaves the file: each input has failed, and succeeded later.
   await writeFile(path, text('rejected') + text('fulfilled'));
   const before = await readFile(path, 'utf8');
-  const { href } = new URL('../../src/index.ts', import.meta.url);
+  const { href } = new URL('../../src/index.js', import.meta.url);
   // A job without inputs opens its checkpoint and closes it.
   const program = `const { BrowserPool, mapPooledBrowsers } = await import('${href}');
     const pool = new BrowserPool('none', { baseUrl: 'http://127.0.0.1:1', token: 'none' });

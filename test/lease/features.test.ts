@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
-import type { Connector } from '../../src/connect/connector.js';
-import type { ConnectAddition } from '../../src/connect/extension.js';
+import type { Connector } from '../../src/drivers/connector.js';
+import type { ConnectAddition } from '../../src/drivers/extension.js';
 import { type BrowserPool, CallbackTimeoutError, type RunOptions, runOf } from '../../src/index.js';
 import type { FeatureSet, LeaseFeature, WorkEnd } from '../../src/lease/feature.js';
 import { attachLease } from '../../src/lease/attach-lease.js';

@@ -165,13 +165,13 @@ export const BREAKS: readonly Break[] = [
     'a URL of a session holds no password',
     'shared/urls.ts',
     ["if (url.username || url.password) return 'contains a user name or a password';", ''],
-    'connect/connect-session',
+    'drivers/connect-session',
   ),
   broken(
     'a URL of a session is encrypted',
     'shared/urls.ts',
     ['if (isEncrypted(url) || insecure) return undefined;', 'if (url || insecure) return undefined;'],
-    'connect/connect-session',
+    'drivers/connect-session',
   ),
   broken(
     'a browser reaches exposed hosts only',
@@ -189,21 +189,21 @@ export const BREAKS: readonly Break[] = [
   ),
   broken(
     'the data of all origins is cleared',
-    'connect/clean-browser.ts',
+    'clean/clean-browser.ts',
     ["cdp.send('Storage.clearDataForOrigin', { origin: '*', storageTypes: 'all' }, sessionId),", ''],
-    'connect/clean-browser.test',
+    'clean/clean-browser.test',
   ),
   broken(
     'the permissions are cleared',
-    'connect/clean-browser.ts',
+    'clean/clean-browser.ts',
     ["cdp.send('Browser.resetPermissions'),", ''],
-    'connect/clean-browser.test',
+    'clean/clean-browser.test',
   ),
   broken(
     'a browser with a shared worker is not reused',
-    'connect/clean-browser.ts',
+    'clean/clean-browser.ts',
     ["if (type === 'shared_worker') throw new Error('The lease used a shared worker.');", ''],
-    'connect/clean-browser.test',
+    'clean/clean-browser.test',
   ),
   broken(
     'a callback has a timeout',

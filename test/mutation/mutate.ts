@@ -13,7 +13,19 @@ const DEFAULT = [
   ),
   ...['release', 'pending-releases', 'grant', 'browser-pool'].map((name) => `src/pool/${name}.ts`),
 ];
-const FOLDERS = ['shared', 'net', 'services', 'pool', 'connect', 'lease', 'features', 'calls', 'jobs'];
+const FOLDERS = [
+  'shared',
+  'net',
+  'services',
+  'pool',
+  'wire',
+  'clean',
+  'drivers',
+  'lease',
+  'features',
+  'calls',
+  'jobs',
+];
 
 interface Position {
   line: number;

@@ -9,7 +9,10 @@ const include = [`test/${folder}/${files}`];
 if (['pool', 'lease', 'jobs'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
 
 /** With a real browser, each change would take minutes. */
-const SLOW = ['test/{lease,connect}/*.{real,more}.test.ts', 'test/jobs/{artifacts,isolation}.more.test.ts'];
+const SLOW = [
+  'test/{lease,clean,drivers}/*.{real,more}.test.ts',
+  'test/jobs/{artifacts,isolation}.more.test.ts',
+];
 
 /** The first failure ends a run. */
 class FastestFirst extends BaseSequencer {

@@ -1,4 +1,4 @@
-import type { Connection, Connector, ContextChoice, Workspace } from '../../src/connect/connector.js';
+import type { Connection, Connector, ContextChoice, Workspace } from '../../src/drivers/connector.js';
 import type { SimulatedService } from './simulated-service.js';
 import type { SimulatedSocket } from './simulated-socket.js';
 import type { World } from './world.js';

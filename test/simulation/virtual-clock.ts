@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { clock } from '../../src/shared/clock.js';
 import type { Random } from '../support/random.js';
-import { loadConnect } from '../../src/connect/load-connect.js';
+import { loadConnect } from '../../src/drivers/load-connect.js';
 import { loadLease } from '../../src/calls/lease-browser.js';
 import { loadFeatures } from '../../src/features/create-features.js';
 import { loadJob } from '../../src/jobs/map-pooled-browsers.js';

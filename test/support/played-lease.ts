@@ -1,4 +1,4 @@
-import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
+import type { Connection, Connector, ConnectRequest } from '../../src/drivers/connector.js';
 import {
   BrowserPool,
   leaseBrowser,

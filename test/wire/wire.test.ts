@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws';
 import type { Client } from '../../src/wire/client.js';
 import { Flight } from '../../src/wire/flight.js';
 import { readMessage } from '../../src/wire/message.js';
-import { knownFrames } from '../../src/connect/known-frames.js';
+import { knownFrames } from '../../src/wire/known-frames.js';
 import type { Wire } from '../../src/wire/wire.js';
 import { PlayedBrowser, settle } from '../support/played-browser.js';
 

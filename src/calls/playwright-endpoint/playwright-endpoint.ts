@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { openForOne } from '../../connect/loopback-endpoint.js';
-import { channelOf, join, type Channel } from '../../connect/relay.js';
-import type { AnySocket } from '../../connect/socket.js';
-import { createTemporaryFolder } from '../../connect/temporary-folder.js';
+import { openForOne } from '../../drivers/loopback-endpoint.js';
+import { channelOf, join, type Channel } from '../../drivers/relay.js';
+import type { AnySocket } from '../../drivers/socket.js';
+import { createTemporaryFolder } from '../../shared/connection-folder.js';
 import { isOlder } from '../../shared/library-version.js';
 import type { EndpointFault, HowToTranslate, ProxyEndpoint, ProxyRoute } from '../proxy-endpoint.js';
 import { MessageGuard } from './message-guard.js';

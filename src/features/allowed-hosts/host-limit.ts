@@ -1,6 +1,6 @@
-import { isBlank } from '../../connect/connector.js';
-import { endContexts } from '../../connect/end-contexts.js';
-import type { ConnectExtension, Opening } from '../../connect/extension.js';
+import { isBlank } from '../../shared/urls.js';
+import { endContexts } from '../../clean/end-contexts.js';
+import type { ConnectExtension, Opening } from '../../drivers/extension.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { InvalidOptionError } from '../../shared/errors.js';

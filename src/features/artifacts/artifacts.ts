@@ -1,8 +1,8 @@
 import { prepareFolder } from '../files.js';
 import { ArtifactFolder } from './artifact-files.js';
-import type { OpenConnection } from '../../connect/open-browser.js';
-import type { Observation } from '../../connect/connector.js';
-import { inTime } from '../../connect/in-time.js';
+import type { OpenConnection } from '../../drivers/open-browser.js';
+import type { Observation } from '../../drivers/connector.js';
+import { inTime } from '../../lease/in-time.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';

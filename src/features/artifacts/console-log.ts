@@ -1,4 +1,4 @@
-import type { PageReport } from '../../connect/connector.js';
+import type { PageReport } from '../../drivers/connector.js';
 import { mapStrings } from '../../shared/json.js';
 import { lengthBeforeCut, printable, shortenUrls } from '../../shared/redact.js';
 

@@ -1,4 +1,4 @@
-import type { CheckingConnector } from '../../connect/connector.js';
+import type { CheckingConnector } from '../../drivers/connector.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { checksOf, flag, group, oneOf, optional, text, type Checked } from '../../shared/options.js';
 

@@ -1,5 +1,5 @@
 import type { CdpClient } from '../../wire/cdp-client.js';
-import type { Opening } from '../../connect/extension.js';
+import type { Opening } from '../../drivers/extension.js';
 import type { StandIns } from '../stand-ins.js';
 import type { Bodies } from './body-reader.js';
 import type { BrowserClients } from './browser-clients.js';

@@ -1,4 +1,4 @@
-import type { ConnectAddition } from '../../connect/extension.js';
+import type { ConnectAddition } from '../../drivers/extension.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { LeaseFeature } from '../../lease/feature.js';

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { LinkedAbort } from '../../shared/abort.js';
 import { backoff, delay } from '../../shared/clock.js';
-import type { ConnectExtension } from '../../connect/extension.js';
+import type { ConnectExtension } from '../../drivers/extension.js';
 import { Bodies } from './body-reader.js';
 import { BrowserClients } from './browser-clients.js';
 import type { ExposePlan, Lasting } from './context.js';

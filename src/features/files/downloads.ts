@@ -1,10 +1,10 @@
 import { placeFile, prepareFolder } from '../files.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from './download.js';
-import type { ConnectAddition, ConnectExtension, Opening } from '../../connect/extension.js';
-import { createTemporaryFolder } from '../../connect/temporary-folder.js';
+import type { ConnectAddition, ConnectExtension, Opening } from '../../drivers/extension.js';
+import { createTemporaryFolder } from '../../shared/connection-folder.js';
 import type { StandIns } from '../stand-ins.js';
 import { DownloadWatch } from './download-watch.js';
-import { inTime } from '../../connect/in-time.js';
+import { inTime } from '../../lease/in-time.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { LeaseEnding, LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';

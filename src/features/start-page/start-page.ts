@@ -1,11 +1,11 @@
-import type { OpenConnection } from '../../connect/open-browser.js';
+import type { OpenConnection } from '../../drivers/open-browser.js';
 import type { LeaseRequest } from '../../services/browser-service.js';
-import { SETTLE_TIMEOUT } from '../../connect/connector.js';
+import { SETTLE_TIMEOUT } from '../../drivers/connector.js';
 import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import type { CallContext, LeaseContext } from '../../lease/context.js';
 import { asError } from '../../shared/errors.js';
-import { loadConnect } from '../../connect/load-connect.js';
+import { loadConnect } from '../../drivers/load-connect.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { EndWork, LeaseFeature, OpenedPart, Work } from '../../lease/feature.js';
 import type { SharedFacts } from '../shared-facts.js';

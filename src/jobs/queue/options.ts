@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { readLeaseOptions, type LeaseOptions } from '../../calls/options.js';
-import type { CheckingConnector } from '../../connect/connector.js';
+import type { CheckingConnector } from '../../drivers/connector.js';
 import type { LibraryTypes } from '../../lease/options.js';
 import type { BrowserSession } from '../../services/kernel-api.js';
 import { LONGEST_TIMER } from '../../shared/clock.js';

@@ -1,4 +1,4 @@
-import type { Connector } from '../../connect/connector.js';
+import type { Connector } from '../../drivers/connector.js';
 import { readConnector } from '../../calls/options.js';
 import type { LibraryTypes } from '../../lease/options.js';
 import { resolvePool, type BrowserPool } from '../../pool/browser-pool.js';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
-import type { Opening } from '../../../src/connect/extension.js';
+import type { Opening } from '../../../src/drivers/extension.js';
 import type { DownloadListener } from '../../../src/features/files/download.js';
 import { DownloadWatch } from '../../../src/features/files/download-watch.js';
 import { StandIns } from '../../../src/features/stand-ins.js';

@@ -1,3 +1,4 @@
+import { isBlank } from '../shared/urls.js';
 import { clock, delay, LONGEST_TIMER } from '../shared/clock.js';
 import type { OpenClient, Socket } from './socket.js';
 import type { Protocol } from '../wire/forms.js';
@@ -168,11 +169,6 @@ export interface HowToOpen {
   readonly timeout: number;
   /** A page that shows something stays as it is: the service has opened it. */
   readonly onlyIfBlank?: boolean;
-}
-
-/** Whether a page shows nothing, or could not be loaded. */
-export function isBlank(url: string): boolean {
-  return /^(about:(blank|home|newtab)|chrome:\/\/(newtab|new-tab-page)\/?|chrome-error:.*)?$/.test(url);
 }
 
 /** The part of a page that both libraries have. */

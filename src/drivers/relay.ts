@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import type { Connector, HowToOpen, Protocol } from './connector.js';
 import { readMessage } from '../wire/message.js';
-import { openInFirstPage } from './session-socket.js';
+import { openInFirstPage } from '../wire/page-session.js';
 import type { AnySocket, OpenClient, Socket } from './socket.js';
 import type { Frame } from '../wire/forms.js';
 import { socketTransport } from './transport.js';

@@ -3,7 +3,7 @@ import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { shortened } from '../shared/redact.js';
-import type { HowToClean } from './clean-browser.js';
+import type { HowToClean } from '../clean/clean-browser.js';
 import type { Connector } from './connector.js';
 import {
   cleanOverCdp,
@@ -15,11 +15,11 @@ import {
 } from './open-browser.js';
 import type { SocketEnd } from './socket.js';
 import { newShared } from '../wire/wire.js';
-import { closeUnresponsivePages } from './unresponsive-pages.js';
+import { closeUnresponsivePages } from '../clean/unresponsive-pages.js';
 import { hasFakeClock, isError } from '../shared/globals.js';
 
 export { openSocket } from './open-browser.js';
-export { openInFirstPage } from './session-socket.js';
+export { openInFirstPage } from '../wire/page-session.js';
 
 /** Connects to a leased browser until a page is usable. After a failure no socket stays open. */
 export async function connectSession<Handles>(

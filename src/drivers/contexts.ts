@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../shared/errors.js';
 import type { ContextChoice, Isolation, Workspace } from './connector.js';
-import type { SiteDataCleaner } from './site-data.js';
+import type { SiteDataCleaner } from '../clean/site-data.js';
 import { isError } from '../shared/globals.js';
 
 interface AnyPage {

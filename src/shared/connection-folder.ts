@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { beforeProcessEnds } from '../shared/process-end.js';
-import { makeTemporaryFolder } from '../shared/temporary-folder.js';
-import type { Socket } from './socket.js';
+import { beforeProcessEnds } from './process-end.js';
+import { makeTemporaryFolder } from './temporary-folder.js';
 
 /** A folder that only this user can read. */
 interface TemporaryFolder {
@@ -11,7 +10,11 @@ interface TemporaryFolder {
 }
 
 /** Creates a folder that lasts until the end of a connection, or of the process. */
-export async function createTemporaryFolder({ ended }: Pick<Socket, 'ended'>): Promise<TemporaryFolder> {
+export async function createTemporaryFolder({
+  ended,
+}: {
+  readonly ended: Promise<unknown>;
+}): Promise<TemporaryFolder> {
   const path = makeTemporaryFolder('artifacts');
   const unregister = beforeProcessEnds({ atExit: () => rmSync(path, { recursive: true, force: true }) });
   const removed = ended.then(async () => {

@@ -3,7 +3,8 @@ import type { CdpClient } from '../wire/cdp-client.js';
 import type { Sessions } from '../wire/sessions.js';
 import type { PageStarts } from '../wire/page-starts.js';
 import type { Stack } from '../wire/stack.js';
-import type { OpenCdp, SocketEnd } from './socket.js';
+import type { SocketEnd } from './socket.js';
+import type { OpenCdp } from '../wire/client.js';
 
 /** What a feature of a lease adds to each of its connects. */
 export interface ConnectAddition {

@@ -25,8 +25,8 @@ import { Contexts, type ContextLibrary } from './contexts.js';
 import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, withWindowSize } from './playwright-context.js';
 import { PlaywrightFiles } from './playwright-files.js';
-import { SiteDataCleaner } from './site-data.js';
-import { createTemporaryFolder } from './temporary-folder.js';
+import { SiteDataCleaner } from '../clean/site-data.js';
+import { createTemporaryFolder } from '../shared/connection-folder.js';
 import { isError } from '../shared/globals.js';
 
 /** Playwright's part of the callback's argument. */

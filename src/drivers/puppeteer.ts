@@ -19,7 +19,7 @@ import {
   openPuppeteerContext,
   type PuppeteerContextOptions,
 } from './puppeteer-context.js';
-import { SiteDataCleaner } from './site-data.js';
+import { SiteDataCleaner } from '../clean/site-data.js';
 import { socketTransport } from './transport.js';
 import { isError } from '../shared/globals.js';
 

@@ -2,7 +2,7 @@ import { CdpClient, type Target } from '../wire/cdp-client.js';
 import type { CdpPort } from '../wire/client.js';
 import { endContexts, isRunning, RUNNING } from './end-contexts.js';
 import { removeExtensions, type Installed } from './installed.js';
-import { until } from './until.js';
+import { until } from '../shared/until.js';
 import {
   COUNT_DOWNLOAD,
   COUNT_KEEP_ALIVE,

@@ -1,4 +1,4 @@
-import type { Layer, WireEvent } from '../wire/layer.js';
+import type { Layer, WireEvent } from './layer.js';
 
 /** Most frames of a page, so that a browser that opens ever more does not fill the memory. */
 const MOST = 100_000;

@@ -39,9 +39,5 @@ export interface AnySocket {
 /** The connection of a lease, for its library. */
 export type Socket = AnySocket;
 
-/** @internal A connection for commands of our own, with CDP. */
-export type CdpSocket = Client;
-/** @internal Opens a further connection to the browser, with CDP. */
-export type OpenCdp = (signal: AbortSignal) => Promise<Client>;
 /** Opens a connection for a further client of the browser, whose messages pass the layers of the lease. Default: its protocol. */
 export type OpenClient = (signal: AbortSignal, protocol?: Protocol) => Promise<AnySocket>;

@@ -1,6 +1,6 @@
-import { CdpClient } from '../wire/cdp-client.js';
-import type { Client } from '../wire/client.js';
-import { until } from './until.js';
+import { CdpClient } from './cdp-client.js';
+import type { Client } from './client.js';
+import { until } from '../shared/until.js';
 
 /**
  * Opens a URL in the first page of a browser, over CDP.

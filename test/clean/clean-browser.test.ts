@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { CdpPort } from '../../src/wire/client.js';
 import { writtenMessage } from '../../src/wire/message.js';
-import { cleanBrowser } from '../../src/connect/clean-browser.js';
-import { SiteDataCleaner } from '../../src/connect/site-data.js';
+import { cleanBrowser } from '../../src/clean/clean-browser.js';
+import { SiteDataCleaner } from '../../src/clean/site-data.js';
 import { rejection } from '../pool/support.js';
 import { stopClock, useFakeClock, useFastClock } from '../support/fake-clock.js';
 import { HISTOGRAMS } from '../support/histograms.js';

@@ -5,17 +5,17 @@ import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
 import { CdpClient } from '../wire/cdp-client.js';
-import { cleanBrowser, type HowToClean } from './clean-browser.js';
-import { BidiWatch, cleanOverBidi, hasCdp } from './clean-over-bidi.js';
+import { cleanBrowser, type HowToClean } from '../clean/clean-browser.js';
+import { BidiWatch, cleanOverBidi, hasCdp } from '../clean/clean-over-bidi.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
 import { Extensions, type ConnectAddition } from './extension.js';
-import { noteHttpLogins } from './http-logins.js';
-import { noteInstalled, noteWindows } from './installed.js';
+import { noteHttpLogins } from '../clean/http-logins.js';
+import { noteInstalled, noteWindows } from '../clean/installed.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
-import { knownFrames } from './known-frames.js';
+import { knownFrames } from '../wire/known-frames.js';
 import { PageStarts } from '../wire/page-starts.js';
-import type { CdpSocket, OpenCdp, OpenClient, SocketEnd } from './socket.js';
-import type { Client, ClientKind } from '../wire/client.js';
+import type { OpenClient, SocketEnd } from './socket.js';
+import type { Client, ClientKind, OpenCdp } from '../wire/client.js';
 import type { Layer } from '../wire/layer.js';
 import type { Session } from '../wire/sessions.js';
 import { Wire, type Shared } from '../wire/wire.js';
@@ -301,11 +301,7 @@ function noteContexts(contexts: Set<string>): Layer {
 const NO_LIMIT = 'The lease limits its clients, which is not possible over WebDriver BiDi.';
 
 /** Cleans a browser with a socket of its own, until `over` resolves: afterwards the browser may belong to another lease. */
-export async function cleanOverCdp(
-  socket: CdpSocket,
-  over: Promise<unknown>,
-  how: HowToClean,
-): Promise<void> {
+export async function cleanOverCdp(socket: Client, over: Promise<unknown>, how: HowToClean): Promise<void> {
   const cut = () => socket.cut('closed-by-us');
   void over.then(cut);
   try {

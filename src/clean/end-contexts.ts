@@ -1,6 +1,6 @@
 import { clock } from '../shared/clock.js';
 import type { CdpClient, Target } from '../wire/cdp-client.js';
-import { until } from './until.js';
+import { until } from '../shared/until.js';
 
 /** Time for the pages of a context to close by themselves, in ms: a page may still send something in `unload`. */
 const UNLOAD_TIMEOUT = 1000;

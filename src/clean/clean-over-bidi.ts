@@ -1,8 +1,8 @@
 import { raceTimeout } from '../shared/abort.js';
 import { CdpClient } from '../wire/cdp-client.js';
 import { ANSWER_TIMEOUT, cleanBrowser, type HowToClean } from './clean-browser.js';
-import { until } from './until.js';
-import { isBlank } from './connector.js';
+import { until } from '../shared/until.js';
+import { isBlank } from '../shared/urls.js';
 import type { CommandParams } from '../wire/message.js';
 import { looking, type Layer } from '../wire/layer.js';
 import type { CdpPort } from '../wire/client.js';

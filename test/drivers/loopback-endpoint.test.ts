@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { openSharedEndpoint, openSingleEndpoint } from '../../src/connect/loopback-endpoint.js';
+import { openSharedEndpoint, openSingleEndpoint } from '../../src/drivers/loopback-endpoint.js';
 import { rejection } from '../pool/support.js';
 import { openIdle } from '../support/idle-connections.js';
 import { openClient, PlayedBrowser } from '../support/played-browser.js';

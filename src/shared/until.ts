@@ -1,4 +1,4 @@
-import { clock, delay } from '../shared/clock.js';
+import { clock, delay } from './clock.js';
 
 /** Time until everything that a lease left must have ended, in ms. */
 const END_TIMEOUT = 2500;
