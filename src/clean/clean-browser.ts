@@ -44,79 +44,127 @@ export async function cleanBrowser(
   // These live as long as their context, and the browser's own one as long as the browser.
   if (isOwnContextUsed && hasHttpLogin)
     throw new Error('The lease used an HTTP login, or ignored the errors of certificates.');
-  const cdp = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
-  const [{ browserContextIds }] = await Promise.all([
+  const ended = new Set<string>();
+  const onEnd = ({ targetId }: { readonly targetId: string }) => void ended.add(targetId);
+  const cdp = new CdpClient(carrier, { 'Target.targetDestroyed': onEnd }, ANSWER_TIMEOUT);
+  // What needs no earlier answer is sent at once: each wait for an answer costs a round trip to a browser that may be far away.
+  if (isOwnContextUsed && carrier.hasNoEvents !== true)
+    cdp.send('Target.setDiscoverTargets', { discover: true }).catch(() => {});
+  const [{ browserContextIds }, blankPage, targets] = await Promise.all([
     cdp.send('Target.getBrowserContexts'),
+    // A browser with a window ends when its last page is closed.
+    isOwnContextUsed ? cdp.openPage() : '',
+    isOwnContextUsed ? cdp.targets() : [],
     removeExtensions(cdp, installed),
   ]);
+  const others = new Set([...browserContextIds, ...contexts]);
+  const isOurs = (target: Target) =>
+    target.targetId !== blankPage && isRunning(target) && !others.has(target.browserContextId ?? '');
+  const own = new OwnContext(cdp, isOurs, carrier.hasNoEvents === true ? undefined : ended);
   await Promise.all([
     endContexts(cdp, browserContextIds, contexts),
-    isOwnContextUsed && renewOwnContext(cdp, new Set([...browserContextIds, ...contexts])),
+    isOwnContextUsed && own.renew(blankPage, targets),
   ]);
 }
 
-async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Promise<void> {
-  // A browser with a window ends when its last page is closed.
-  const targetId = await cdp.openPage();
-  const runningTargets = async () => {
-    const targets = await cdp.targets();
-    return targets.filter(
-      (target) =>
-        target.targetId !== targetId && isRunning(target) && !others.has(target.browserContextId ?? ''),
-    );
-  };
-  // Before the data is cleared: a page can write while it is closed, and a worker at any time.
-  await until(RUNNING, async () => {
-    const running = await runningTargets();
-    await Promise.all(running.map((target) => end(cdp, target)));
-    return running.length === 0;
-  });
-  const [sessionId, started] = await Promise.all([cdp.attach(targetId), closedRequests(cdp)]);
-  // The response to a request of a closed page can arrive while the data is cleared.
-  await until('The browser still has a cookie of the lease.', async () => {
-    await clearData(cdp, sessionId);
-    return (await cdp.send('Storage.getCookies')).cookies.length === 0;
-  });
-  const [running, startedLater] = await Promise.all([runningTargets(), closedRequests(cdp)]);
-  if (running.length > 0) throw new Error(RUNNING);
-  if (startedLater !== started) throw new Error(OPEN);
+/** The browser's own context, which nothing disposes of. */
+class OwnContext {
+  readonly #cdp: CdpClient;
+  readonly #isOurs: (target: Target) => boolean;
+  readonly #ended: ReadonlySet<string> | undefined;
+
+  /**
+   * @param isOurs Whether scripts run in a target of the context, other than its new page.
+   * @param ended Receives the ids of targets that have ended. Undefined if the carrier passes no events.
+   */
+  constructor(cdp: CdpClient, isOurs: (target: Target) => boolean, ended: ReadonlySet<string> | undefined) {
+    this.#cdp = cdp;
+    this.#isOurs = isOurs;
+    this.#ended = ended;
+  }
+
+  /** Ends all pages and workers but the new one, and clears the data. @param targets What runs. */
+  async renew(blankPage: string, targets: readonly Target[]): Promise<void> {
+    const cdp = this.#cdp;
+    const [sessionId] = await Promise.all([cdp.attach(blankPage), this.#end(targets.filter(this.#isOurs))]);
+    // The response to a request of a closed page can arrive while the data is cleared.
+    await until('The browser still has a cookie of the lease.', async () => {
+      const started = await this.#clear(sessionId);
+      const [{ cookies }, running, later] = await Promise.all([
+        cdp.send('Storage.getCookies'),
+        this.#running(),
+        countRequests(cdp),
+      ]);
+      if (running.length > 0) throw new Error(RUNNING);
+      if (later?.started !== started) throw new Error(OPEN);
+      return cookies.length === 0;
+    });
+  }
+
+  async #running(): Promise<readonly Target[]> {
+    return (await this.#cdp.targets()).filter(this.#isOurs);
+  }
+
+  /** Closes pages, also with an open dialog or a handler of beforeunload, and ends workers. Waits until they have ended. */
+  async #end(targets: readonly Target[]): Promise<void> {
+    // Nothing shows when the last request of a shared worker has ended.
+    if (targets.some(({ type }) => type === 'shared_worker'))
+      throw new Error('The lease used a shared worker.');
+    // Other targets end with their page.
+    const closed = targets.filter(({ type }) => type === 'page' || type === 'service_worker');
+    // One may have ended already.
+    const close = ({ targetId }: Target) =>
+      this.#cdp.send('Target.closeTarget', { targetId }).catch(() => {});
+    await Promise.all(closed.map(close));
+    const isEnded = ({ targetId }: Target) => this.#ended?.has(targetId) === true;
+    // The next look at all of them decides.
+    if (this.#ended) await until(RUNNING, async () => closed.every(isEnded)).catch(() => {});
+  }
+
+  /**
+   * Clears the data when no page or worker runs, and no request of one that was closed is open: a page can write while it is closed, and
+   * a worker at any time. Resolves to the number of those requests.
+   */
+  async #clear(sessionId: string): Promise<number> {
+    const cdp = this.#cdp;
+    let started = 0;
+    await until(RUNNING, async () => {
+      // The browser executes these in this order.
+      const [running, requests] = await Promise.all([
+        this.#running(),
+        countRequests(cdp),
+        clearData(cdp, sessionId),
+      ]);
+      if (running.length > 0) {
+        await this.#end(running);
+        return false;
+      }
+      if (requests?.open === 0) {
+        started = requests.started;
+        return true;
+      }
+      if (!requests) await makeCountable(cdp);
+      await until(OPEN, async () => {
+        const now = await countRequests(cdp);
+        if (!now) throw new Error(UNREADABLE);
+        return now.open === 0;
+      });
+      return false;
+    });
+    return started;
+  }
 }
 
-/** Closes a page, also with an open dialog or a handler of beforeunload, or ends a worker. */
-async function end(cdp: CdpClient, { targetId, type }: Target): Promise<void> {
-  // Nothing shows when the last request of a shared worker has ended.
-  if (type === 'shared_worker') throw new Error('The lease used a shared worker.');
-  // Other targets end with their page. This one may have ended already.
-  if (type === 'page' || type === 'service_worker')
-    await cdp.send('Target.closeTarget', { targetId }).catch(() => {});
-}
-
-/** Waits until no request of a page that was closed is open. Resolves to the number of those that were started. */
-async function closedRequests(cdp: CdpClient): Promise<number> {
-  const count = () =>
-    Promise.all(
-      [countKeepAliveRequests, countDownloads].map((one) =>
-        one((method, params) => cdp.send(method, params)),
-      ),
-    );
-  const isCounted = async () => (await count()).every((one) => one?.open === 0);
-  if ((await count()).includes(undefined)) await makeCountable(cdp, isCounted);
-  let started = 0;
-  await until(OPEN, async () => {
-    let open = 0;
-    started = 0;
-    for (const one of await count()) {
-      if (!one) throw new Error(UNREADABLE);
-      started += one.started;
-      open += one.open;
-    }
-    return open === 0;
-  });
-  return started;
+/** Counts the requests that can outlast their page. Resolves to undefined if the browser has counted none of a kind yet. */
+async function countRequests(cdp: CdpClient): Promise<{ started: number; open: number } | undefined> {
+  const send = (method: 'Browser.getHistograms', params: object) => cdp.send(method, params);
+  const [keepAlive, downloads] = await Promise.all([countKeepAliveRequests(send), countDownloads(send)]);
+  if (!keepAlive || !downloads) return undefined;
+  return { started: keepAlive.started + downloads.started, open: keepAlive.open + downloads.open };
 }
 
 /** Makes a browser that has counted no request of a kind count one, in a context that nobody else uses. */
-async function makeCountable(cdp: CdpClient, isCounted: () => Promise<boolean>): Promise<void> {
+async function makeCountable(cdp: CdpClient): Promise<void> {
   const { browserContextId } = await cdp.send('Target.createBrowserContext', { disposeOnDetach: true });
   await cdp.send('Browser.setDownloadBehavior', { behavior: 'deny', browserContextId });
   // Without `hidden`, which a headless shell ignores, a recording of the service would show its requests, and a window open.
@@ -125,6 +173,7 @@ async function makeCountable(cdp: CdpClient, isCounted: () => Promise<boolean>):
     cdp.send('Runtime.evaluate', { expression, awaitPromise: true, userGesture: true }, sessionId);
   await Promise.all([run(COUNT_KEEP_ALIVE), run(COUNT_DOWNLOAD)]);
   // A download whose context ends while it begins is never counted, or counts as open for ever.
+  const isCounted = async () => (await countRequests(cdp))?.open === 0;
   await until(OPEN, isCounted, FIRST_TIMEOUT).catch(() => {});
   await cdp.send('Target.disposeBrowserContext', { browserContextId });
 }

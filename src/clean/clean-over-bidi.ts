@@ -87,6 +87,7 @@ export async function hasCdp(bidi: CdpClient): Promise<boolean> {
 function cdpWithin(bidi: CdpClient, ended: Promise<unknown>): CdpPort {
   return {
     ended,
+    hasNoEvents: true,
     listen: () => {},
     close: () => {},
     request: ({ id, sessionId, ...command }, settle) => {

@@ -60,6 +60,8 @@ export interface CdpPort {
     parts: Iterable<Uint8Array>,
     settle: (response: WireMessage | undefined) => void,
   ): void;
+  /** True if it passes only the responses. */
+  readonly hasNoEvents?: boolean;
   listen(onEvent: (event: WireMessage) => void): void;
   close(): void;
 }

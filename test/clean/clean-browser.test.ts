@@ -44,7 +44,11 @@ describe('a browser', () => {
     end!: () => void;
     readonly ended = new Promise<void>((resolve) => (this.end = resolve));
 
-    listen(): void {}
+    onEvent: Parameters<CdpPort['listen']>[0] = () => {};
+
+    listen(onEvent: Parameters<CdpPort['listen']>[0]): void {
+      this.onEvent = onEvent;
+    }
 
     close(): void {}
 
@@ -63,7 +67,11 @@ describe('a browser', () => {
         void (this.targets = this.targets.filter((target) => !isGone(target)));
       if (method === 'Target.getBrowserContexts') return { browserContextIds: ['of the lease'] };
       if (method === 'Target.disposeBrowserContext') without((one) => one.browserContextId === subject);
-      if (method === 'Target.closeTarget') without((one) => one.targetId === subject);
+      if (method === 'Target.closeTarget') {
+        without((one) => one.targetId === subject);
+        const event = { method: 'Target.targetDestroyed', params: { targetId: subject } };
+        queueMicrotask(() => this.onEvent(writtenMessage(event as object)));
+      }
       if (method === 'Target.createTarget')
         this.targets.push({ targetId: 'new', type: 'page', browserContextId: 'own', url: '' });
       if (method === 'Browser.getHistograms') return { histograms: this.histograms };
