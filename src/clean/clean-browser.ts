@@ -117,8 +117,8 @@ class OwnContext {
       this.#cdp.send('Target.closeTarget', { targetId }).catch(() => {});
     await Promise.all(closed.map(close));
     const isEnded = ({ targetId }: Target) => this.#ended?.has(targetId) === true;
-    // The next look at all of them decides.
-    if (this.#ended) await until(RUNNING, async () => closed.every(isEnded)).catch(() => {});
+    // Without events, the next look at all targets shows it.
+    if (this.#ended) await until(RUNNING, async () => closed.every(isEnded));
   }
 
   /**

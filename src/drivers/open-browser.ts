@@ -76,8 +76,10 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    * @throws If something may be left.
    */
   clean(how: HowToClean): Promise<void>;
+  /** Takes the browser from the library, which receives nothing more: `cleanup` asks it for nothing then. */
+  takeOver(): void;
   /** The socket that carries it. */
-  readonly socket: Pick<Client, 'methodsInFlight'>;
+  readonly socket: Pick<Client, 'methodsInFlight' | 'isDetached'>;
 }
 
 /** A browser to which a socket is open: what runs there beside the library, and how the browser is left. */
@@ -172,7 +174,9 @@ export class OpenBrowser {
       cut: () => this.cut(),
       endPages: () => this.endPages(),
       // No response to a request of the lease may arrive while the browser is cleaned.
-      cleanup: () => allSettled([connection.cleanup(), extensions.stop()]),
+      cleanup: () =>
+        allSettled([socket.isDetached ? Promise.resolve() : connection.cleanup(), extensions.stop()]),
+      takeOver: () => void this.#wire.takeOver(),
       clean: (how) => this.#clean(how),
       ...(this.#hasOnlyBidi && { disconnect: () => this.#endSession().then(() => connection.disconnect()) }),
     };

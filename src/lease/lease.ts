@@ -1,4 +1,5 @@
 import { endHandles } from '../drivers/end-handles.js';
+import type { OpenConnection } from '../drivers/open-browser.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
@@ -19,7 +20,7 @@ import type { HeldBrowser } from './held-browser.js';
 import type { EndHook } from './hooks.js';
 import { expectLasting, type Link } from './link.js';
 import type { Handover, LeaseEnd } from './plan.js';
-import type { LeaseSummary, ReleaseChoice } from './summary.js';
+import type { LeaseSummary } from './summary.js';
 import { writeFiles } from './write-files.js';
 
 /** Time for the library to disconnect, in ms; then the socket is closed. */
@@ -75,7 +76,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   }
 
   async #end({ isDetached = false, ...outcome }: LeaseEnd) {
-    const { browser, context } = this;
+    const { context } = this;
     const { hooks, plan } = this.call;
     const { settings, session, signal, pool } = context;
     const { name = pool.idOrName } = settings;
@@ -105,23 +106,15 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     await features('stop');
     await attempt('collect', () => Promise.all([endOnce(), features('collect')]));
     await cutIf(signal.aborted);
-    const cleaning = async () => {
-      const cleanUp = leaves ? false : browser.cleanUp(connection);
-      const [healthy] = await Promise.all([cleanUp, features('cleaning')]);
-      return healthy;
-    };
-    const healthy = (await attempt('clean', cleaning)) ?? false;
-    // Also of a browser that is left.
-    await writeFiles(context, connection);
-    await browser.endPages(connection);
-    if (isDetached) this.#saved = hooks.save();
-    await attempt('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
-    // From now on no message can reach the browser, whatever the library reports.
-    await cutIf(true);
-    await attempt('end handles', () => endHandles(handles ?? [], (cause) => this.#over(cause)));
-    const choose = () => (isDetached ? 'leave' : browser.choose({ ...outcome, healthy }));
-    const choice = (await attempt('choose', choose)) ?? 'destroy';
-    const released = (await attempt('release', () => this.#release(choice, isDetached))) ?? 'failed';
+    const released = await this.#leave({
+      ...outcome,
+      isDetached,
+      leaves,
+      connection,
+      features,
+      attempt,
+      handles,
+    });
     await features('released');
 
     const results = await ended;
@@ -131,6 +124,42 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     return this.call.finish({ session, released, ...results }, this.failure);
   }
 
+  /** Cleans the browser and releases it, or leaves it. With `awaitRelease: false`, the call ends before that. */
+  async #leave({ isDetached, leaves, connection, features, attempt, handles, ...outcome }: Leaving) {
+    const { browser, context } = this;
+    const { settings, pool } = context;
+    const isLater = !settings.awaitRelease && !leaves;
+    const endLibrary = () =>
+      attempt('end handles', () => endHandles(handles ?? [], (cause) => this.#over(cause)));
+    if (isLater) {
+      await writeFiles(context, connection);
+      // From now on the library can't reach the browser.
+      await attempt('take over', () => connection?.takeOver());
+      await endLibrary();
+    }
+    const listed = features('cleaning');
+    const release = async () => {
+      const cleanUp = async () => (leaves ? false : browser.cleanUp(connection));
+      const healthy = (await attempt('clean', cleanUp)) ?? false;
+      await listed;
+      // Also of a browser that is left.
+      await writeFiles(context, connection);
+      await browser.endPages(connection);
+      if (isDetached) this.#saved = this.call.hooks.save();
+      await attempt('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
+      // From now on no message can reach the browser, whatever the library reports.
+      await attempt('cut', () => connection?.cut());
+      if (!isLater) await endLibrary();
+      const choose = () => (isDetached ? 'leave' : browser.choose({ ...outcome, healthy }));
+      const choice = (await attempt('choose', choose)) ?? 'destroy';
+      return (await attempt('release', () => browser.release(choice, isDetached))) ?? 'failed';
+    };
+    const releasing = release();
+    pool.client.background.track(releasing);
+    await listed;
+    return isLater ? 'pending' : releasing;
+  }
+
   /** @param cause Of a method of the library's page, browser, … */
   #over(cause?: unknown): LeaseOverError {
     // Its methods call each other.
@@ -138,14 +167,15 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const { pool, sessionId } = this.context;
     return new LeaseOverError('The lease has ended.', { pool: pool.idOrName, sessionId, cause });
   }
+}
 
-  async #release(choice: ReleaseChoice, isDetached: boolean): Promise<LeaseSummary['released']> {
-    const { pool, settings } = this.context;
-    const releasing = this.browser.release(choice, isDetached);
-    // The call may end before it.
-    pool.client.background.track(releasing);
-    return settings.awaitRelease || choice === 'leave' ? releasing : 'pending';
-  }
+/** What the last part of the end of a lease needs. */
+interface Leaving extends Pick<LeaseEnd, 'status' | 'error' | 'isDetached'> {
+  readonly leaves: boolean;
+  readonly connection: OpenConnection<unknown> | undefined;
+  readonly features: (hook: EndHook) => Promise<void>;
+  readonly attempt: ReturnType<typeof attempting>;
+  readonly handles: Iterable<object> | undefined;
 }
 
 /** A leased browser with the connection of a library. */

@@ -205,8 +205,8 @@ export interface CallbackOptions {
    */
   timeout?: number | undefined;
   /**
-   * `false`: resolve as soon as the release request is on its way; `released` is then `'pending'`, and an event reports the
-   * result. `pool.close()` and the end of the process wait for it.
+   * `false`: resolve before the browser is cleaned and released; `released` is then `'pending'`, and events report the results.
+   * The library can't reach the browser any longer. `pool.close()` and the end of the process wait for the release.
    * @default true
    */
   awaitRelease?: boolean | undefined;

@@ -119,15 +119,6 @@ const CASES: Record<'reused' | 'destroyed', [what: string, leave: (page: Page) =
         await requested('/held/worker.js');
       },
     ],
-    [
-      'a script that never ends',
-      async (page) => {
-        const request =
-          "const begun = new XMLHttpRequest(); begun.open('GET', '/begun', false); begun.send();";
-        await run(`setTimeout(() => { ${request} while (true); })`)(page);
-        await requested('/begun');
-      },
-    ],
     ['a shared worker', run(`new SharedWorker('/a.js')`)],
   ],
 };
