@@ -1,5 +1,5 @@
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
-import type { Handover, Leftovers } from '../lease/plan.js';
+import type { Handover } from '../lease/plan.js';
 import { revealSession, sealGrant } from '../pool/session.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord, recordOf } from '../shared/json.js';
@@ -82,7 +82,7 @@ export function readDetachedLease<Session extends object>(
   );
 }
 
-function readLeftovers(value: unknown): Leftovers {
+function readLeftovers(value: unknown): Handover['left'] {
   const { hasHttpLogin, hasChangedWindow, mayBeReused, lasting, extensions, contexts } = isRecord(value)
     ? value
     : {};

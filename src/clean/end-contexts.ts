@@ -1,6 +1,7 @@
 import { clock } from '../shared/clock.js';
 import type { CdpClient, Target } from '../wire/cdp-client.js';
 import { until } from '../shared/until.js';
+import type { Layer } from '../wire/layer.js';
 
 /** Time for the pages of a context to close by themselves, in ms: a page may still send something in `unload`. */
 const UNLOAD_TIMEOUT = 1000;
@@ -56,4 +57,23 @@ export function isRunning({ type }: Target): boolean {
 /** Ends the process of a page, also of one that does not respond. A worker ends with its context. */
 async function crash(cdp: CdpClient, { type, targetId }: Target): Promise<void> {
   if (type === 'page' || type === 'iframe') await cdp.send('Page.crash', {}, await cdp.attach(targetId));
+}
+
+/** Notes the contexts of the lease. Their names can be equal: the user contexts of WebDriver BiDi are the contexts of CDP. */
+export function noteContexts(contexts: Set<string>): Layer {
+  return {
+    name: 'contexts',
+    commands: {
+      'Target.createBrowserContext': async (_command, next) => {
+        const answer = await next();
+        contexts.add(answer.result.browserContextId);
+        return answer;
+      },
+      'browser.createUserContext': async (_command, next) => {
+        const answer = await next();
+        contexts.add(answer.result.userContext);
+        return answer;
+      },
+    },
+  };
 }

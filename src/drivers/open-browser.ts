@@ -5,19 +5,16 @@ import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
 import { CdpClient } from '../wire/cdp-client.js';
+import type { BrowserUse } from '../clean/browser-use.js';
 import { cleanBrowser, type HowToClean } from '../clean/clean-browser.js';
 import { BidiWatch, cleanOverBidi, hasCdp } from '../clean/clean-over-bidi.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
 import { Extensions, type ConnectAddition } from './extension.js';
-import { noteHttpLogins } from '../clean/http-logins.js';
-import { noteInstalled, noteWindows } from '../clean/installed.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { knownFrames } from '../wire/known-frames.js';
 import { PageStarts } from '../wire/page-starts.js';
 import type { OpenClient, SocketEnd } from './socket.js';
 import type { Client, ClientKind, OpenCdp } from '../wire/client.js';
-import type { Layer } from '../wire/layer.js';
-import type { Session } from '../wire/sessions.js';
 import { Wire, type Shared } from '../wire/wire.js';
 import { headersTo, trustedUrl } from './trusted-url.js';
 
@@ -40,20 +37,8 @@ export interface ConnectPlan {
   readonly onPagesClosed: (urls: string[]) => void;
   /** Called with the name of an event of the browser that can't be read, and was dropped. */
   readonly onMisfit?: (name: string) => void;
-  /** Called when a page of the browser's own context is opened or navigated. */
-  readonly onOwnContextUsed: () => void;
-  /** Called with the id of an extension that a client loads in the browser. */
-  readonly onExtension: (id: string) => void;
-  /** Called with what a client leaves in the browser for as long as it runs. */
-  readonly onLasting: (what: string) => void;
-  /** Called when a window with pages of the browser's own context has changed, or may have. */
-  readonly onWindowChanged: () => void;
-  /** Called when a client of the browser has used an HTTP login, or may have. */
-  readonly onHttpLogin: () => void;
-  /** Receives the id of each context that a client of the lease makes. */
-  readonly contexts: Set<string>;
-  /** Returns whether a fresh context may take the place of the browser's own one. */
-  readonly replaceOwnContext: () => boolean;
+  /** What the lease does with the browser. */
+  readonly use: BrowserUse;
   /** What the features of the lease add. */
   readonly additions: readonly ConnectAddition[];
 }
@@ -90,7 +75,6 @@ export class OpenBrowser {
   readonly #socket: Client;
   readonly #watch: BidiWatch;
   readonly #extensions = new Extensions();
-  #httpLogins = 0;
   readonly #hasOnlyBidi: boolean;
   /** A further client of the browser is within the connection of the library: a second WebSocket would be another lease. */
   readonly #hasOneSocket: boolean;
@@ -105,24 +89,10 @@ export class OpenBrowser {
     this.#wire = wire;
     const socket = wire.main;
     this.#socket = socket;
-    // Of a page in a context of the lease, with which most of what it did ends.
-    const isInContext = (session: Session | undefined) =>
-      plan.contexts.has(session?.target.browserContextId ?? '');
-    const onLogin = (session: Session | undefined) => {
-      this.#httpLogins++;
-      if (!isInContext(session)) plan.onHttpLogin();
-    };
-    this.#watch = new BidiWatch(plan.onOwnContextUsed);
+    this.#watch = new BidiWatch(plan.use.touchOwnContext);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
     this.#hasOneSocket = isCdp && grant.endsWithConnection === true;
-    wire.shared.stack.add(
-      ...(isCdp ? [] : [this.#watch.layer]),
-      knownFrames(),
-      noteHttpLogins(onLogin),
-      noteContexts(plan.contexts),
-      noteInstalled(plan.onExtension, plan.onLasting),
-      noteWindows(plan.contexts, isInContext, plan.onWindowChanged),
-    );
+    wire.shared.stack.add(...(isCdp ? [] : [this.#watch.layer]), knownFrames(), ...plan.use.layers());
     void socket.ended.then(() => this.#endConnection());
   }
 
@@ -209,7 +179,7 @@ export class OpenBrowser {
   }
 
   get #request(): ConnectRequest {
-    const { settings, pageUrl, onOwnContextUsed, replaceOwnContext } = this.#plan;
+    const { settings, pageUrl, use } = this.#plan;
     const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
     const [socket, openClient] = [this.#socket, this.#openClient];
     return {
@@ -223,10 +193,10 @@ export class OpenBrowser {
       endReason:
         `The lease of session ${this.#grant.id} has ended: its callback returned, or it was released. ` +
         'Await each call, or use leaseBrowser for work that outlives a callback.',
-      onOwnContextUsed,
-      httpLogins: () => this.#httpLogins,
+      onOwnContextUsed: use.touchOwnContext,
+      httpLogins: () => use.httpLogins,
       replacesOwnContext: async () =>
-        this.#hasOnlyBidi && !(await hasCdp(this.#wire.own)) && replaceOwnContext(),
+        this.#hasOnlyBidi && !(await hasCdp(this.#wire.own)) && use.replaceOwnContext(),
       endpoint: () => openSingleEndpoint(socket),
       openClient,
       sharedEndpoint: async () => {
@@ -255,10 +225,8 @@ export class OpenBrowser {
     return client;
   };
 
-  async #clean(done: HowToClean): Promise<void> {
-    const { settings, contexts } = this.#plan;
-    const { protocol, connectTimeout } = settings;
-    const how = { ...done, contexts };
+  async #clean(how: HowToClean): Promise<void> {
+    const { protocol, connectTimeout } = this.#plan.settings;
     const socket = this.#socket;
     if (this.#hasOneSocket) await this.endPages();
     // The pages and requests of the cleaning are not the lease's: neither the library nor a feature receives their events.
@@ -281,25 +249,6 @@ export class OpenBrowser {
     const { cdpUrl, bidiUrl } = this.#grant;
     return [cdpUrl, bidiUrl].some((url) => url !== undefined && !isLoopback(new URL(url).hostname));
   }
-}
-
-/** Notes the contexts of the lease. Their names can be equal: the user contexts of WebDriver BiDi are the contexts of CDP. */
-function noteContexts(contexts: Set<string>): Layer {
-  return {
-    name: 'contexts',
-    commands: {
-      'Target.createBrowserContext': async (_command, next) => {
-        const answer = await next();
-        contexts.add(answer.result.browserContextId);
-        return answer;
-      },
-      'browser.createUserContext': async (_command, next) => {
-        const answer = await next();
-        contexts.add(answer.result.userContext);
-        return answer;
-      },
-    },
-  };
 }
 
 const NO_LIMIT = 'The lease limits its clients, which is not possible over WebDriver BiDi.';

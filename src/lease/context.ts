@@ -1,3 +1,4 @@
+import type { BrowserUse } from '../clean/browser-use.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
@@ -45,20 +46,8 @@ export interface LeaseContext<
   readonly givenUp: AbortSignal;
   /** The browser must not be leased again: something of this lease is left there. Reports why. */
   readonly preventReuse: (why: string, cause?: unknown) => void;
-  /** Something has happened in the browser's own context. */
-  readonly onOwnContextUsed: () => void;
-  /** A client of the browser has used an HTTP login, or may have. */
-  readonly onHttpLogin: () => void;
-  /** Receives the id of each context that a client of the lease makes. */
-  readonly contexts: Set<string>;
-  /** Returns whether a fresh context may take the place of the browser's own one, and notes that it does. */
-  readonly replaceOwnContext: () => boolean;
-  /** Called with the id of an extension that a client loads in the browser. */
-  readonly onExtension: (id: string) => void;
-  /** Called with what a client leaves in the browser for as long as it runs. */
-  readonly onLasting: (what: string) => void;
-  /** Called when a window with pages of the browser's own context has changed, or may have. */
-  readonly onWindowChanged: () => void;
+  /** What the lease does with the browser. */
+  readonly use: BrowserUse;
 }
 
 /** The part of every callback's argument that does not come from the library. */

@@ -1,3 +1,4 @@
+import { BrowserUse } from '../clean/browser-use.js';
 import type { HowToClean } from '../clean/clean-browser.js';
 import type { OpenConnection } from '../drivers/open-browser.js';
 import { inTime } from './in-time.js';
@@ -16,7 +17,7 @@ import type { Call } from './call.js';
 import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
 import type { ReleaseOption } from './options.js';
-import type { Handover, Leftovers } from './plan.js';
+import type { Handover } from './plan.js';
 import { isReleaseChoice, type LeaseOutcome, type Released, type ReleaseChoice } from './summary.js';
 
 /** Time for closing the contexts of a lease, in ms. */
@@ -43,16 +44,7 @@ export class HeldBrowser<Session extends object> {
   /** Nobody has tried to use the browser. */
   #isUntouched = true;
   #onReleasing = () => {};
-  /** The callback receives the browser's own context. */
-  #isOwnContextGiven: boolean;
-  #hasTouchedOwnContext = false;
-  #hasHttpLogin = false;
-  #hasChangedWindow = false;
   #mayBeReused = true;
-  readonly #lasting = new Set<string>();
-  /** Ids of those that the lease loaded. */
-  readonly #extensions = new Set<string>();
-  readonly #contexts = new Set<string>();
   /** A page may run without its limit, whatever the caller wants. */
   #mustBeDestroyed = false;
   /** Another program, which had attached to the lease, has released the browser. */
@@ -79,7 +71,6 @@ export class HeldBrowser<Session extends object> {
     const { release } = settings;
     this.#acquired = acquired;
     this.#release = release;
-    this.#isOwnContextGiven = isOwnContextUsed;
     this.#pending = pool.releases.hold(grant.id, ticket, {
       onCrash: settings.releaseOnCrash,
       emit: call.emit,
@@ -94,24 +85,16 @@ export class HeldBrowser<Session extends object> {
       sessionId: grant.id,
       servedAt,
       givenUp: this.#givenUp.signal,
-      onOwnContextUsed: () => void (this.#hasTouchedOwnContext = true),
-      onHttpLogin: () => void (this.#hasHttpLogin = true),
-      contexts: this.#contexts,
-      replaceOwnContext: () => {
+      use: new BrowserUse({
+        isOwnContextUsed,
         // Otherwise the caller wants the browser as it is, or its logins.
-        if (!isCleaned || grant.hasProfile === true) return false;
-        this.#isOwnContextGiven = false;
-        return true;
-      },
-      onExtension: (id) => void this.#extensions.add(id),
-      onLasting: (what) => {
-        // Another process may want it cleaned.
-        this.#lasting.add(what);
-        // Once: the caller reads it.
-        if (!isCleaned || !this.#mayBeReused) return;
-        this.context.preventReuse(`The lease left ${what} in the browser, which no command removes.`);
-      },
-      onWindowChanged: () => void (this.#hasChangedWindow = true),
+        mayReplaceOwnContext: isCleaned && grant.hasProfile !== true,
+        onLasting: (what) => {
+          // Once: the caller reads it.
+          if (!isCleaned || !this.#mayBeReused) return;
+          this.context.preventReuse(`The lease left ${what} in the browser, which no command removes.`);
+        },
+      }),
       preventReuse: (why, cause) => {
         this.#mayBeReused = false;
         this.#reportUnclean(why, cause);
@@ -131,26 +114,14 @@ export class HeldBrowser<Session extends object> {
   /** What another process needs to continue the lease, without the part of the features. */
   get handover(): Omit<Handover<Session>, 'features'> {
     const { grant, lease, isMarkShown } = this.#acquired;
-    const left = {
-      hasHttpLogin: this.#hasHttpLogin,
-      hasChangedWindow: this.#hasChangedWindow,
-      mayBeReused: this.#mayBeReused,
-      lasting: [...this.#lasting],
-      extensions: [...this.#extensions],
-      contexts: [...this.#contexts],
-    };
+    const left = { ...this.context.use.leftovers, mayBeReused: this.#mayBeReused };
     return { grant, lease, isMarkShown, left };
   }
 
-  /** Continues with what the lease left in another process. It may have used the browser's own context. */
-  takeOver({ lasting, extensions, contexts, ...left }: Leftovers): void {
-    this.#hasTouchedOwnContext = true;
-    this.#hasHttpLogin = left.hasHttpLogin;
-    this.#hasChangedWindow = left.hasChangedWindow;
-    for (const what of lasting) this.context.onLasting(what);
-    this.#mayBeReused &&= left.mayBeReused;
-    for (const id of extensions) this.#extensions.add(id);
-    for (const id of contexts) this.#contexts.add(id);
+  /** Continues with what the lease left in another process. */
+  takeOver({ mayBeReused, ...left }: Handover['left']): void {
+    this.context.use.continue(left);
+    this.#mayBeReused &&= mayBeReused;
   }
 
   /** Removes what an earlier lease of this process left in a browser that nothing could destroy. */
@@ -185,7 +156,7 @@ export class HeldBrowser<Session extends object> {
       const how = this.#howToClean;
       if (!this.#canBeReused || isKept) return;
       // The windows of a person's own browser are theirs to place.
-      if (this.#hasChangedWindow && this.#isOwnContextUsed && this.endsWith !== 'nothing')
+      if (this.context.use.hasChangedOwnWindow && this.endsWith !== 'nothing')
         throw new Error('The lease changed a window, which stays as it is.');
       await inTime(connection, CLEAN_TIMEOUT, () => connection.clean(how));
     };
@@ -274,17 +245,8 @@ export class HeldBrowser<Session extends object> {
     }
   }
 
-  get #isOwnContextUsed(): boolean {
-    return this.#isOwnContextGiven || this.#hasTouchedOwnContext;
-  }
-
   get #howToClean(): HowToClean {
-    return {
-      isOwnContextUsed: this.#isOwnContextUsed,
-      hasHttpLogin: this.#hasHttpLogin,
-      extensions: this.#extensions,
-      canBeDestroyed: this.endsWith !== 'nothing',
-    };
+    return this.context.use.howToClean(this.endsWith !== 'nothing');
   }
 
   /** Each session of some services has one lease: nothing of them is reused. */
@@ -295,7 +257,7 @@ export class HeldBrowser<Session extends object> {
   /** The logins of a profile would be lost with the data of its context. */
   get #canBeReused(): boolean {
     const { hasProfile } = this.#lease.grant;
-    const losesLogins = hasProfile === true && this.#isOwnContextUsed && this.#release !== 'reuse';
+    const losesLogins = hasProfile === true && this.context.use.isOwnContextUsed && this.#release !== 'reuse';
     return this.#isLeasedAgain && !losesLogins && this.#mayBeReused;
   }
 

@@ -256,8 +256,6 @@ function connectionsOf<Handles>(
   additions: () => readonly ConnectAddition[],
 ) {
   const { settings, emit, pool, sessionId, addError } = lease;
-  const { onOwnContextUsed, onHttpLogin, contexts, replaceOwnContext, onExtension, onLasting } = lease;
-  const { onWindowChanged } = lease;
   const misfits = new Set<string>();
   /** Reports each kind of event once. */
   const onMisfit = (name: string) => {
@@ -281,13 +279,7 @@ function connectionsOf<Handles>(
         signal,
         additions: additions(),
         onMisfit,
-        onOwnContextUsed,
-        onHttpLogin,
-        contexts,
-        replaceOwnContext,
-        onExtension,
-        onLasting,
-        onWindowChanged,
+        use: lease.use,
         onPagesClosed,
       });
       emit({ type: 'connected', sessionId });

@@ -1,3 +1,4 @@
+import type { Leftovers } from '../clean/browser-use.js';
 import type { Connector } from '../drivers/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
@@ -34,17 +35,6 @@ export interface LeaseEnd {
   readonly isDetached?: boolean;
 }
 
-/** What a lease is known to have left in its browser, besides what every cleaning removes. */
-export interface Leftovers {
-  readonly hasHttpLogin: boolean;
-  readonly hasChangedWindow: boolean;
-  readonly mayBeReused: boolean;
-  /** What no command removes. */
-  readonly lasting: readonly string[];
-  readonly extensions: readonly string[];
-  readonly contexts: readonly string[];
-}
-
 /** What another process needs to continue a lease. */
 export interface Handover<Session extends object = object> {
   readonly grant: Grant<Session>;
@@ -52,7 +42,7 @@ export interface Handover<Session extends object = object> {
   readonly lease: LeaseRequest;
   /** The service showed the mark of the lease when it leased the browser. */
   readonly isMarkShown: boolean;
-  readonly left: Leftovers;
+  readonly left: Leftovers & { readonly mayBeReused: boolean };
   /** What the features saved, by their names. */
   readonly features: Readonly<Record<string, unknown>>;
 }

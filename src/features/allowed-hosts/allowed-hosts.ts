@@ -58,7 +58,7 @@ export class AllowedHosts implements LeaseFeature {
       hosts,
       explain: (url) => reasonFor(url, hosts),
       onRefused: (url) => this.#note(url, lease),
-      onOwnContextUsed: lease.onOwnContextUsed,
+      onOwnContextUsed: lease.use.touchOwnContext,
     });
     return {
       extend: (opening) => limit.begin(opening),

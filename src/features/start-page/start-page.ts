@@ -37,7 +37,7 @@ export class StartPage implements LeaseFeature {
 
   /** The service opens the URL in the browser's own context, also if the lease does not use that context. */
   leased(lease: LeaseContext): void {
-    if (this.#url !== undefined && isOpenedByService(lease)) lease.onOwnContextUsed();
+    if (this.#url !== undefined && isOpenedByService(lease)) lease.use.touchOwnContext();
   }
 
   /** Each task begins at the URL. */

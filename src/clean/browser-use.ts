@@ -1,0 +1,118 @@
+import type { Layer } from '../wire/layer.js';
+import type { Session } from '../wire/sessions.js';
+import type { HowToClean } from './clean-browser.js';
+import { noteContexts } from './end-contexts.js';
+import { noteHttpLogins } from './http-logins.js';
+import { noteInstalled, noteWindows } from './installed.js';
+
+/** What a lease is known to have left in its browser, besides what every cleaning removes. */
+export interface Leftovers {
+  readonly hasHttpLogin: boolean;
+  readonly hasChangedWindow: boolean;
+  /** What no command removes. */
+  readonly lasting: readonly string[];
+  readonly extensions: readonly string[];
+  readonly contexts: readonly string[];
+}
+
+/** What a lease does with its browser: decides how the browser is cleaned, and whether another lease may use it. */
+export class BrowserUse {
+  /** Ids of the contexts that the clients of the lease have made. */
+  readonly contexts = new Set<string>();
+  /** Number of the HTTP logins of the clients, also of those in contexts of the lease. */
+  httpLogins = 0;
+  /** Whether a person or a page may have changed the own context: its pages were opened or navigated, or the callback has it. */
+  #isOwnContextUsed: boolean;
+  #isOwnContextTouched = false;
+  #hasHttpLogin = false;
+  /** A window with pages of the browser's own context has changed, or may have. */
+  #hasChangedWindow = false;
+  readonly #lasting = new Set<string>();
+  readonly #extensions = new Set<string>();
+  readonly #mayReplaceOwnContext: boolean;
+  readonly #onLasting: (what: string) => void;
+
+  /**
+   * @param how Whether the callback receives the browser's own context; whether a fresh context may take its place; what is called with
+   *   each thing that stays for as long as the browser runs.
+   */
+  constructor(how: {
+    readonly isOwnContextUsed: boolean;
+    readonly mayReplaceOwnContext: boolean;
+    readonly onLasting: (what: string) => void;
+  }) {
+    this.#isOwnContextUsed = how.isOwnContextUsed;
+    this.#mayReplaceOwnContext = how.mayReplaceOwnContext;
+    this.#onLasting = how.onLasting;
+  }
+
+  /** Something has happened in the browser's own context. */
+  readonly touchOwnContext = (): void => void (this.#isOwnContextTouched = true);
+
+  /** Returns whether a fresh context may take the place of the browser's own one, and notes that it does. */
+  readonly replaceOwnContext = (): boolean => {
+    if (this.#mayReplaceOwnContext) this.#isOwnContextUsed = false;
+    return this.#mayReplaceOwnContext;
+  };
+
+  get isOwnContextUsed(): boolean {
+    return this.#isOwnContextUsed || this.#isOwnContextTouched;
+  }
+
+  get hasChangedOwnWindow(): boolean {
+    return this.#hasChangedWindow && this.isOwnContextUsed;
+  }
+
+  /** The layers that note what the clients of a connection leave. */
+  layers(): readonly Layer[] {
+    // Of a page in a context of the lease, with which most of what it did ends.
+    const isInContext = (session: Session | undefined) =>
+      this.contexts.has(session?.target.browserContextId ?? '');
+    return [
+      noteHttpLogins((session) => {
+        this.httpLogins++;
+        if (!isInContext(session)) this.#hasHttpLogin = true;
+      }),
+      noteContexts(this.contexts),
+      noteInstalled((id) => this.#extensions.add(id), this.#noteLasting),
+      noteWindows(this.contexts, isInContext, () => (this.#hasChangedWindow = true)),
+    ];
+  }
+
+  /** How to clean the browser. @param canBeDestroyed See there. */
+  howToClean(canBeDestroyed: boolean): HowToClean {
+    return {
+      isOwnContextUsed: this.isOwnContextUsed,
+      hasHttpLogin: this.#hasHttpLogin,
+      extensions: this.#extensions,
+      contexts: this.contexts,
+      canBeDestroyed,
+    };
+  }
+
+  /** For another process that continues the lease. */
+  get leftovers(): Leftovers {
+    return {
+      hasHttpLogin: this.#hasHttpLogin,
+      hasChangedWindow: this.#hasChangedWindow,
+      lasting: [...this.#lasting],
+      extensions: [...this.#extensions],
+      contexts: [...this.contexts],
+    };
+  }
+
+  /** Continues with what the lease left in another process. It may have used the browser's own context. */
+  continue({ hasHttpLogin, hasChangedWindow, lasting, extensions, contexts }: Leftovers): void {
+    this.touchOwnContext();
+    this.#hasHttpLogin = hasHttpLogin;
+    this.#hasChangedWindow = hasChangedWindow;
+    lasting.forEach(this.#noteLasting);
+    for (const id of extensions) this.#extensions.add(id);
+    for (const id of contexts) this.contexts.add(id);
+  }
+
+  readonly #noteLasting = (what: string): void => {
+    this.#lasting.add(what);
+    this.#onLasting(what);
+  };
+}
