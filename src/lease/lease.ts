@@ -137,10 +137,10 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
       await attempt('take over', () => connection?.takeOver());
       await endLibrary();
     }
+    const cleaned = attempt('clean', async () => (leaves ? false : browser.cleanUp(connection)));
     const listed = features('cleaning');
     const release = async () => {
-      const cleanUp = async () => (leaves ? false : browser.cleanUp(connection));
-      const healthy = (await attempt('clean', cleanUp)) ?? false;
+      const healthy = (await cleaned) ?? false;
       await listed;
       // Also of a browser that is left.
       await writeFiles(context, connection);
