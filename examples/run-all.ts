@@ -14,7 +14,6 @@ for (const name of [
   'mcp/main',
   'python/main',
   'crawlee/main',
-  'chaos/main',
   'many-machines/main',
 ]) {
   console.log(`${name}:`);

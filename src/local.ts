@@ -6,9 +6,8 @@
 export { startLocalPool } from './local/start-local-pool.js';
 export { findBrowser, type FindBrowserOptions } from './local/browser/find-browser.js';
 export type { LocalPool } from './local/start-local-pool.js';
-export type { LocalPoolStats } from './local/events.js';
-export type { LocalPoolChaos, LocalPoolFault, LocalPoolFaultRates } from './local/chaos/faults.js';
-export type { LocalPoolEvent, LocalPoolOptions } from './local/options.js';
+export type { LocalPoolEvent, LocalPoolStats } from './local/events.js';
+export type { LocalPoolOptions } from './local/options.js';
 export type {
   LocalPoolQuirks,
   LocalPoolRecording,

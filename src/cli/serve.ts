@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { environment } from '../shared/environment.js';
-import { PROTOCOL_NAMES, type DestroyReason } from '../local/events.js';
-import type { LocalPoolEvent, LocalPoolOptions } from '../local/options.js';
-import type { LocalPool } from '../local/start-local-pool.js';
+import { PROTOCOL_NAMES, type DestroyReason, type LocalPoolEvent } from '../local/events.js';
+import type { LocalPoolOptions } from '../local/options.js';
 import type { LocalBrowserKind } from '../pool/pool-options.js';
 import type { RecordingEnd } from '../recorder/recording-end.js';
 import type { Interruption } from './interruption.js';
@@ -27,11 +26,6 @@ export function define(command: Command, { signal }: Interruption): void {
     .option('--viewport <width>x<height>', 'size of the browser windows, such as 1920x1080', size)
     .option('--start-url <url>', 'URL that each new browser opens')
     .option('--recordings <folder>', 'folder in which recordings stay; default: they end with the command')
-    .option(
-      '--chaos <seed>',
-      'cause faults on purpose; the same seed causes the same faults',
-      wholeNumberArgument(0, 0xff_ff_ff_ff),
-    )
     .addOption(
       new Option('--browser <name>', 'which browser; firefox: WebDriver BiDi only, no recordings')
         .choices(['chromium', 'firefox'])
@@ -53,7 +47,6 @@ Examples:
   $ pooled-browser serve
   $ pooled-browser serve --pool tests=4 --pool scrapers=2 --port 4400
   $ pooled-browser serve --size 1 --headful --start-url https://example.com
-  $ pooled-browser serve --size 4 --chaos 7
   $ pooled-browser serve --recordings recordings
   $ pooled-browser serve --json | jq -r .type`;
 
@@ -66,7 +59,6 @@ interface ServeOptions {
   viewport?: { width: number; height: number };
   startUrl?: string;
   recordings?: string;
-  chaos?: number;
   browser: LocalBrowserKind;
   executablePath?: string;
   json?: true;
@@ -105,7 +97,7 @@ async function serve(options: ServeOptions, signal: AbortSignal): Promise<void> 
   const onLog = (event: LocalPoolEvent) => void (isOpen ? print(event) : early.push(event));
   const poolOptions = { ...toPoolOptions(options), token: ownToken, onLog };
   await using pool = await startPool(poolOptions, signal);
-  const { baseUrl, token, dashboardUrl }: LocalPool & { dashboardUrl?: string } = pool;
+  const { baseUrl, token, dashboardUrl } = pool;
   const pools = pool.pools.map((name, index) => ({ name, size: poolOptions.pools[index]!.size }));
   // The token of the environment may be the token of a real service: it is not printed.
   const { browser } = options;
@@ -117,11 +109,10 @@ async function serve(options: ServeOptions, signal: AbortSignal): Promise<void> 
 }
 
 function toPoolOptions({ pool, port, browser, executablePath, size, headful, ...options }: ServeOptions) {
-  const { timeoutSeconds, startUrl, viewport, recordings: folder, chaos: seed } = options;
+  const { timeoutSeconds, startUrl, viewport, recordings: folder } = options;
   const settings = { headless: !headful, timeoutSeconds, startUrl, viewport };
   const pools = (pool ?? [{ name: 'default' }]).map((named) => ({ size, ...named, ...settings }));
-  const chaos = seed === undefined ? undefined : { seed };
-  return { port, browser, executablePath, pools, recording: { folder }, chaos } satisfies LocalPoolOptions;
+  return { port, browser, executablePath, pools, recording: { folder } } satisfies LocalPoolOptions;
 }
 
 /** The first event of `serve`: what a client needs to use the pools. */
@@ -202,8 +193,6 @@ function describeEvent(event: LocalPoolEvent): Description | undefined {
       return ['reset', 'recording', event.replayId];
     case 'recording-finished':
       return describeRecording(event);
-    case 'chaos':
-      return ['red', 'chaos', describeFault(event)];
     case 'request':
       return describeRequest(event);
     default:
@@ -230,11 +219,6 @@ function describeRecording(event: EventOf<'recording-finished'>): Description {
   const cause = INCOMPLETE[reason];
   if (cause === undefined) return ['reset', 'recorded', facts];
   return ['yellow', 'recorded', `${facts}, incomplete: ${cause}`];
-}
-
-function describeFault({ fault, at, nth, status, milliseconds }: EventOf<'chaos'>): string {
-  const value = status ?? (milliseconds === undefined ? undefined : `${milliseconds} ms`);
-  return `${fault} at ${at} ${nth}${value === undefined ? '' : `, ${value}`}`;
 }
 
 /** The ends of recordings that were not requested. */

@@ -1,7 +1,7 @@
 import type { RecordingEnd } from '../recorder/recording-end.js';
 
-/** An event of the pools, their leases and recordings. */
-export type ServedPoolEvent =
+/** An event of the local pool, for `onLog`; `type` names it. Events contain no secrets. */
+export type LocalPoolEvent =
   | { readonly type: 'listening'; readonly baseUrl: string }
   /** A request was answered. The status is 499 when the client closed its connection before the response. */
   | { readonly type: 'request'; readonly method: string; readonly path: string; readonly status: number }
@@ -56,7 +56,7 @@ export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
  */
 export type DestroyReason = 'released' | 'flushed' | 'deleted' | 'inactive' | 'exited' | 'closed';
 
-export type Log = (event: ServedPoolEvent) => void;
+export type Log = (event: LocalPoolEvent) => void;
 
 /** Numbers of browsers by state, and totals since the start. */
 export interface LocalPoolStats {

@@ -12,11 +12,9 @@ import {
   text,
   wholeNumber,
 } from '../shared/options.js';
-import type { ServedPoolEvent } from './events.js';
+import type { LocalPoolEvent } from './events.js';
 import type { LocalBrowserKind } from '../pool/pool-options.js';
 import { KINDS } from './browser/local-browser.js';
-import type { LocalFeature } from './feature.js';
-import * as features from './features.js';
 import {
   quirkChecks,
   readPools,
@@ -26,25 +24,8 @@ import {
   type LocalPoolSettings,
 } from './settings.js';
 
-type Feature = (typeof features)[keyof typeof features];
-type All<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer Each) => void
-  ? Each
-  : never;
-type OptionsOf<One> = One extends LocalFeature<infer Options, infer _Added, infer _Event> ? Options : never;
-type AddedBy<One> = One extends LocalFeature<infer _Options, infer Added, infer _Event> ? Added : never;
-type EventOf<One> = One extends LocalFeature<infer _Options, infer _Added, infer Event> ? Event : never;
-
-/** The options of the features. */
-type OptionsOfFeatures = All<OptionsOf<Feature>>;
-
-/** The properties of a `LocalPool` that belong to features. */
-export type AddedByFeatures = All<AddedBy<Feature>>;
-
-/** An event of the local pool, for `onLog`; `type` names it. Events contain no secrets. */
-export type LocalPoolEvent = ServedPoolEvent | EventOf<Feature>;
-
 /** Options of `startLocalPool`. */
-export interface LocalPoolOptions extends OptionsOfFeatures {
+export interface LocalPoolOptions {
   /** The pools. Default: one pool named `default`. */
   pools?: readonly LocalPoolSettings[] | undefined;
   /**
@@ -76,14 +57,8 @@ export interface LocalPoolOptions extends OptionsOfFeatures {
 
 /** Checks the options of `startLocalPool` and adds the defaults. @throws InvalidOptionError */
 export function readLocalPoolOptions(given: LocalPoolOptions) {
-  const all = Object.values<LocalFeature>(features);
-  const checks = Object.assign(
-    {},
-    localPoolChecks,
-    ...all.map(({ checks }) => checks),
-  ) as typeof localPoolChecks;
   const { token = randomBytes(32).toString('base64url'), ...options } = readOptions(
-    checks,
+    localPoolChecks,
     given,
     'startLocalPool',
   );
@@ -99,8 +74,7 @@ export function readLocalPoolOptions(given: LocalPoolOptions) {
       'recordAll',
       `${name} can't be recorded: remove recordAll, or use chromium.`,
     );
-  const starts = all.map((feature) => feature.prepare(options));
-  return { ...options, token, starts, pools };
+  return { ...options, token, pools };
 }
 
 /** The options of `startLocalPool` with their defaults. */
@@ -132,7 +106,7 @@ function faultInArgs(args: unknown): string | undefined {
     : `must contain flags that begin with "--", not ${showValue(wrong)}`;
 }
 
-const localPoolChecks = checksOf<Omit<LocalPoolOptions, keyof OptionsOfFeatures>>()({
+const localPoolChecks = checksOf<LocalPoolOptions>()({
   pools: optional(checked<readonly LocalPoolSettings[]>(faultInPools), [{}]),
   port: optional(wholeNumber(0, 65_535), 0),
   token: optional(checked<string>(faultInToken)),

@@ -6,17 +6,12 @@ import { apiRoutes } from './api/routes.js';
 import { findBrowser, isHeadlessShell } from './browser/find-browser.js';
 import { KINDS } from './browser/local-browser.js';
 import { lacksDisplay, VirtualDisplay } from './browser/virtual-display.js';
-import type { LocalPoolStats } from './events.js';
-import type { FeatureContext, RunningFeature } from './feature.js';
+import type { LocalPoolEvent, LocalPoolStats } from './events.js';
+import type { FeatureContext } from './feature.js';
+import { startFeatures } from './features.js';
 import { Pages } from './http/pages.js';
 import { PoolServer } from './http/server.js';
-import {
-  readLocalPoolOptions,
-  type AddedByFeatures,
-  type CheckedOptions,
-  type LocalPoolEvent,
-  type LocalPoolOptions,
-} from './options.js';
+import { readLocalPoolOptions, type CheckedOptions, type LocalPoolOptions } from './options.js';
 import type { LaunchBrowser } from './pool/served-pool.js';
 import { PoolSet } from './pool/pool-set.js';
 import { LeaseRecordings } from './replays/lease-recordings.js';
@@ -25,11 +20,16 @@ import { LeaseTokens } from './sockets/jwt.js';
 import { upgrade } from './sockets/upgrade.js';
 
 /** A running local pool. Its server keeps the process alive until `close()`. */
-export interface LocalPool extends AsyncDisposable, AddedByFeatures {
+export interface LocalPool extends AsyncDisposable {
   /** `http://127.0.0.1:<port>`. */
   readonly baseUrl: string;
   /** The access token. It is not enumerable: `inspect` and JSON of this object do not contain it. */
   readonly token: string;
+  /**
+   * URL of a page that shows all browsers, leases and recordings, and can end leases. It contains a secret, and works until
+   * the pool closes. Not enumerable.
+   */
+  readonly dashboardUrl: string;
   /** Names of the pools. */
   readonly pools: readonly string[];
   /**
@@ -80,7 +80,7 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
 
 /** Creates the parts of a local pool, and gives each what it needs. Starts to serve them. */
 function assemble(checked: CheckedOptions, executablePath: string, server: PoolServer) {
-  const { starts, token, quirks, recording } = checked;
+  const { token, quirks, recording } = checked;
   const { host } = server;
   const log = (event: LocalPoolEvent) => {
     try {
@@ -104,12 +104,11 @@ function assemble(checked: CheckedOptions, executablePath: string, server: PoolS
   const liveLinks: FeatureContext['liveLinks'] = (pool, lease) =>
     features.map((feature) => feature.liveLinks?.(pool, lease)).find((links) => links !== undefined);
   const context = { host, pools, recordings, quirks, log, liveLinks };
-  const features: readonly RunningFeature[] = starts.map((start) => start(context));
+  const { features, dashboardUrl } = startFeatures(context);
   const parts = { ...context, tokens: new LeaseTokens(), features };
   server.serve({
     token,
     log,
-    features,
     routes: apiRoutes(parts),
     pages: new Pages([replayPages(recordings), ...features]),
     upgrade: (...received) => upgrade(parts, ...received),
@@ -118,25 +117,19 @@ function assemble(checked: CheckedOptions, executablePath: string, server: PoolS
     server.refuse();
     for (const part of [pools, recordings, display, server]) await part.close();
   };
-  return { pool: withAdded(new RunningPool({ host, token, pools, close, log }), features), pools, log };
-}
-
-/** Adds the properties of the features. */
-function withAdded(pool: RunningPool, features: readonly RunningFeature[]): LocalPool {
-  for (const { added = {} } of features)
-    for (const [name, value] of Object.entries(added)) Object.defineProperty(pool, name, { value });
-  return pool as RunningPool & AddedByFeatures;
+  return { pool: new RunningPool({ host, token, dashboardUrl, pools, close, log }), pools, log };
 }
 
 interface RunningPoolOptions {
   readonly host: string;
   readonly token: string;
+  readonly dashboardUrl: string;
   readonly pools: PoolSet;
   readonly close: () => Promise<void>;
   readonly log: (event: LocalPoolEvent) => void;
 }
 
-class RunningPool implements Omit<LocalPool, keyof AddedByFeatures> {
+class RunningPool implements LocalPool {
   readonly baseUrl: string;
   readonly pools: readonly string[];
   readonly #options: RunningPoolOptions;
@@ -152,6 +145,10 @@ class RunningPool implements Omit<LocalPool, keyof AddedByFeatures> {
 
   get token(): string {
     return this.#options.token;
+  }
+
+  get dashboardUrl(): string {
+    return this.#options.dashboardUrl;
   }
 
   stats(pool?: string): LocalPoolStats {

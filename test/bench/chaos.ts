@@ -1,5 +1,5 @@
 /**
- * `npm run chaos`: leases real browsers of a local pool with the option `chaos`, from processes that end normally, by
+ * `npm run chaos`: leases real browsers of a local pool behind a server that causes faults, from processes that end normally, by
  * SIGTERM or by SIGKILL, and records at the server how each lease ended. RUNS (300) and SEED (1) set their number and
  * their random choices.
  */
@@ -8,9 +8,10 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { startLocalPool } from '../../src/local.js';
+import { startLocalPool, type LocalPoolEvent } from '../../src/local.js';
 import { Random } from '../support/random.js';
 import { printTable, setting } from './bench.js';
+import { ChaosServer, type FaultRates } from './chaos-server.js';
 import { Ledger } from './ledger.js';
 
 const RUNS = setting('RUNS', 300);
@@ -21,19 +22,10 @@ const PROCESSES = 3;
 const BROWSERS = 3;
 const PROGRAM = fileURLToPath(new URL('programs/chaos-runs.mjs', import.meta.url));
 
-const faults = {
-  status: 0.04,
-  delay: 0.06,
-  resetBefore: 0.03,
-  resetAfter: 0.06,
-  truncate: 0.03,
-  noAnswer: 0.04,
-  refuseUpgrade: 0.03,
-  noUpgrade: 0.02,
-  resetSocket: 0.05,
-  muteSocket: 0.03,
-  killBrowser: 0.03,
-  expireLease: 0.02,
+const rates: FaultRates = {
+  request: { status: 0.04, delay: 0.06, resetBefore: 0.03, resetAfter: 0.06, truncate: 0.03, noAnswer: 0.04 },
+  socket: { refuseUpgrade: 0.03, noUpgrade: 0.02, resetSocket: 0.05, muteSocket: 0.03 },
+  lease: { killBrowser: 0.03, endLease: 0.02 },
 };
 
 const rows: (readonly [string, Record<string, number>])[] = [];
@@ -50,11 +42,18 @@ process.exit(ours['lost without a report'] === 0 && ours['released while held by
 async function count(contender: string): Promise<Record<string, number>> {
   const random = new Random(SEED);
   const ledger = new Ledger();
-  const chaos = { seed: SEED, faults };
   // A lost lease expires soon, so that the other clients do not wait for long.
   const pools = [{ name: 'test', size: BROWSERS, timeoutSeconds: 4 }];
-  await using local = await startLocalPool({ pools, chaos, onLog: (event) => ledger.note(event) });
-  await using front = await ledger.front(local);
+  const processes = new Map<string, number>();
+  const onLog = (event: LocalPoolEvent) => {
+    if (event.type === 'browser-started') processes.set(event.sessionId, event.pid);
+    else if (event.type === 'browser-destroyed') processes.delete(event.sessionId);
+    ledger.note(event);
+  };
+  await using local = await startLocalPool({ pools, onLog });
+  const options = { seed: SEED, rates, processOf: (sessionId: string) => processes.get(sessionId) };
+  await using chaos = await new ChaosServer(local, options).listen();
+  await using front = await ledger.front(chaos);
   const jobs = Array.from({ length: Math.ceil(RUNS / RUNS_PER_PROCESS) }, (_, index) => ({
     first: index * RUNS_PER_PROCESS + 1,
     signal: random.pick([undefined, 'SIGTERM', 'SIGKILL'] as const),

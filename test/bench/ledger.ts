@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { LocalPool, LocalPoolEvent } from '../../src/local.js';
+import type { LocalPoolEvent } from '../../src/local.js';
 
 interface LeaseEntry {
   readonly sessionId: string;
@@ -113,7 +113,7 @@ export class Ledger {
   }
 
   /** A server between the runs and the pool. The first part of each path is the number of a run. */
-  async front(pool: LocalPool) {
+  async front(pool: { readonly baseUrl: string }) {
     const server = createServer((request, response) => void this.#pass(pool, request, response));
     await once(server.listen(0, '127.0.0.1'), 'listening');
     return {
@@ -125,7 +125,7 @@ export class Ledger {
     };
   }
 
-  async #pass(pool: LocalPool, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #pass(pool: { readonly baseUrl: string }, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [, run = '', path = ''] = /^\/(\d+)(\/.*)$/.exec(request.url ?? '') ?? [];
     const body = await textOf(request);
     const watch = this.#watch(Number(run), path, body);

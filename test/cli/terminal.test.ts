@@ -142,7 +142,6 @@ describe('an event of a local pool', () => {
     milliseconds: 12_340,
     bytes: 3 * 1024 * 1024,
   } as const;
-  const CHAOS = { type: 'chaos', seed: 7, fault: 'delay', at: 'pool', nth: 3 } as const;
 
   it.each([
     [RECORDED, 'recorded      01234567  tests  r1, 12.3 s, 3.0 MB'],
@@ -158,8 +157,6 @@ describe('an event of a local pool', () => {
       { ...RECORDED, failure: 'it was not decoded', bytes: 0 },
       'recorded      01234567  tests  r1, no video: it was not decoded',
     ],
-    [{ ...CHAOS, milliseconds: 50 }, 'chaos         delay at pool 3, 50 ms'],
-    [{ ...CHAOS, fault: 'status', status: 503 }, 'chaos         status at pool 3, 503'],
   ] as const)('describes %j in one line', (event, line) => {
     expect(formatEvent(event, (_colour, text) => text)).toBe(line);
   });

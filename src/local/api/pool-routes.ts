@@ -13,15 +13,12 @@ import { DEFAULT_PLAN } from './replay-routes.js';
 
 /** POST /browser_pools/{id_or_name}/acquire */
 export async function acquire(api: Api, { request, id, signal }: RouteCall): Promise<Answer> {
-  const { pools, quirks, features } = api;
+  const { pools, quirks } = api;
   const pool = pools.pool(id);
   const { acquire_timeout_seconds, ...lease } = await readBody(request, acquireRequestChecks);
   const seconds = acquire_timeout_seconds ?? defaultWait(pool.settings);
   const granted = await pool.acquire(lease, quirks.answersAtOnce ? 0 : seconds * 1000, signal);
-  if (granted) {
-    for (const feature of features) feature.onLeased?.(granted);
-    return await grantAnswer(api, pool, granted, signal);
-  }
+  if (granted) return await grantAnswer(api, pool, granted, signal);
   const status = quirks.unavailableStatus;
   if (status === 204) return EMPTY;
   const message = 'No browser became available while the request waited.';

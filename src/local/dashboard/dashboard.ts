@@ -1,7 +1,7 @@
 import { isSameSecret } from '../../net/loopback-server.js';
 import { newLinkToken } from '../../shared/ids.js';
 import { optional, text } from '../../shared/options.js';
-import type { FeatureContext, LocalFeature, RunningFeature } from '../feature.js';
+import type { FeatureContext, LocalFeature } from '../feature.js';
 import { EMPTY, HttpFault, notFound, type Answer } from '../http/answer.js';
 import { invalidLink, tokenInQuery, type PageCall, type PageRoute } from '../http/page.js';
 import { readBody } from '../http/request.js';
@@ -9,20 +9,9 @@ import type { Upgrade } from '../sockets/websocket.js';
 import { DashboardFeed } from './dashboard-feed.js';
 import { DASHBOARD_STYLE, dashboardPage } from './dashboard-page.js';
 
-/** What the dashboard adds to a `LocalPool`. */
-interface Added {
-  /**
-   * URL of a page that shows all browsers, leases and recordings, and can end leases. It contains a secret, and works until
-   * the pool closes. Not enumerable.
-   */
-  readonly dashboardUrl: string;
-}
-
 /** The dashboard: a page with all browsers, leases and recordings. */
-export const dashboard: LocalFeature<object, Added> = { prepare: () => (context) => new Dashboard(context) };
-
-class Dashboard implements RunningFeature<Added> {
-  readonly added: Added;
+export class Dashboard implements LocalFeature {
+  readonly url: string;
   readonly styles = { dashboard: DASHBOARD_STYLE };
   readonly #context: FeatureContext;
   readonly #feed: DashboardFeed;
@@ -31,7 +20,7 @@ class Dashboard implements RunningFeature<Added> {
   constructor(context: FeatureContext) {
     this.#context = context;
     this.#feed = new DashboardFeed(context);
-    this.added = { dashboardUrl: `http://${context.host}/?token=${this.#token}` };
+    this.url = `http://${context.host}/?token=${this.#token}`;
   }
 
   readonly pages = {

@@ -35,7 +35,7 @@ export function faultAnswer(error: unknown): Answer {
 /** Sends the answer. Resolves when it is delivered or lost. */
 export async function send(response: ServerResponse, answer: Answer): Promise<void> {
   const { status, headers = {}, onUndelivered } = answer;
-  const content = bodyOf(answer);
+  const content = contentOf(answer);
   try {
     // A write to a closed socket would report success.
     if (response.destroyed || response.socket?.destroyed)
@@ -56,7 +56,7 @@ function streamOf(data: Buffer | Readable | never[]): Readable {
 }
 
 /** The body of an answer as it is sent; undefined without a body. */
-export function bodyOf({ content, body }: Answer): Content | undefined {
+function contentOf({ content, body }: Answer): Content | undefined {
   if (content || body === undefined) return content;
   const data = Buffer.from(JSON.stringify(body));
   return { type: 'application/json', size: data.length, data };

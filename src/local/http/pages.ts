@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BASE_STYLE, LOGO_SVG, readScript } from '../../shared/page/page.js';
-import type { RunningFeature } from '../feature.js';
+import type { LocalFeature } from '../feature.js';
 import { faultAnswer, notFound, toFault, type Answer } from './answer.js';
 import { faultPage, PAGE_HEADERS, textAnswer, type PageCall, type PageRoute } from './page.js';
 import { methodOf, urlOf } from './request.js';
@@ -13,7 +13,7 @@ export class Pages {
     ['base.css', ['text/css', BASE_STYLE]],
   ]);
 
-  constructor(parts: readonly Pick<RunningFeature, 'pages' | 'styles'>[]) {
+  constructor(parts: readonly Pick<LocalFeature, 'pages' | 'styles'>[]) {
     for (const { pages = {}, styles = {} } of parts) {
       for (const [path, route] of Object.entries(pages)) this.#routes.set(path, route);
       for (const [name, style] of Object.entries(styles))

@@ -5,23 +5,6 @@ import { isSameSecret, sourceFault } from '../../net/loopback-server.js';
 import { readOption, type Check, type Checked, type Checks } from '../../shared/options.js';
 import { badRequest, HttpFault, notFound } from './answer.js';
 
-/** The requests by their meaning. */
-export const REQUESTS = [
-  'acquire',
-  'release',
-  'flush',
-  'pool',
-  'session',
-  'sessions',
-  'delete',
-  'replays',
-  'start-replay',
-  'stop-replay',
-  'video',
-] as const;
-
-export type RequestName = (typeof REQUESTS)[number];
-
 /** @internal A request, as its route receives it. */
 export interface RouteCall {
   readonly request: IncomingMessage;

@@ -5,12 +5,11 @@ import type { AddressInfo, Socket } from 'node:net';
 import { raceTimeout } from '../../shared/abort.js';
 import { createLoopbackServer } from '../../net/loopback-server.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
-import type { RunningFeature } from '../feature.js';
 import type { Log } from '../events.js';
 import type { Upgrade } from '../sockets/websocket.js';
 import { closing, faultAnswer, HttpFault, notFound, send, type Answer } from './answer.js';
 import type { Pages } from './pages.js';
-import { checkSource, checkToken, methodOf, type RequestName, type RouteCall } from './request.js';
+import { checkSource, checkToken, methodOf, type RouteCall } from './request.js';
 import { createAbort } from '../../shared/globals.js';
 
 /** What the server serves. */
@@ -20,7 +19,6 @@ interface Served {
   readonly pages: Pages;
   /** Opens a WebSocket, or answers with an error. */
   readonly upgrade: (...received: Upgrade) => Promise<void>;
-  readonly features: readonly RunningFeature[];
   readonly log: Log;
 }
 
@@ -95,38 +93,29 @@ export class PoolServer {
     response.setHeader('x-request-id', randomUUID());
     // Without the query, which contains the token in the URL of a page.
     const path = (request.url ?? '/').split('?', 1)[0]!;
-    const answer = await this.#route(served, response, path, gone.signal).catch(faultAnswer);
-    const status = gone.signal.aborted || !answer ? CLIENT_GONE : answer.status;
+    const answer = await this.#route(served, request, path, gone.signal).catch(faultAnswer);
+    const status = gone.signal.aborted ? CLIENT_GONE : answer.status;
     if (status < 400) this.#loopback.trust(request.socket);
     served.log({ type: 'request', method: request.method ?? '', path, status });
-    if (answer) await send(response, answer);
+    await send(response, answer);
   }
 
-  /** @returns Undefined when a feature suppresses the answer. */
   async #route(
-    { token, routes, pages, features }: Served,
-    response: ServerResponse,
+    { token, routes, pages }: Served,
+    request: IncomingMessage,
     path: string,
     signal: AbortSignal,
-  ): Promise<Answer | undefined> {
-    const request = response.req;
+  ): Promise<Answer> {
     checkSource(request, this.host);
     const page = await pages.answer(request);
     if (page) return page;
     checkToken(request, token);
     if (this.#closing) throw closing();
-    const { name, call } = findRoute(routes, methodOf(request), path);
-    let answer = (): Promise<Answer | undefined> => call({ request, signal });
-    for (const feature of features) {
-      const inner = answer;
-      if (feature.answer) answer = () => feature.answer!(name, response, inner);
-    }
-    return await answer();
+    return await findRoute(routes, methodOf(request), path)({ request, signal });
   }
 }
 
 export type HttpRoute = readonly [
-  name: RequestName,
   method: string,
   path: RegExp,
   call: (call: RouteCall) => Answer | Promise<Answer>,
@@ -134,14 +123,13 @@ export type HttpRoute = readonly [
 
 /** Finds the route of a request. @throws HttpFault 404 or 405 */
 function findRoute(routes: readonly HttpRoute[], method: string | undefined, path: string) {
-  const matching = routes.filter(([, , pattern]) => pattern.test(path));
+  const matching = routes.filter(([, pattern]) => pattern.test(path));
   if (matching.length === 0) throw notFound('There is no such path.');
-  const found = matching.find(([, allowed]) => allowed === method);
-  if (!found) throw wrongMethod(matching.map(([, allowed]) => allowed).join(', '));
-  const [name, , pattern, route] = found;
+  const found = matching.find(([allowed]) => allowed === method);
+  if (!found) throw wrongMethod(matching.map(([allowed]) => allowed).join(', '));
+  const [, pattern, route] = found;
   const [id = '', replayId = ''] = pattern.exec(path)!.slice(1).map(decode);
-  const call = async (given: Omit<RouteCall, 'id' | 'replayId'>) => await route({ ...given, id, replayId });
-  return { name, call };
+  return (given: Omit<RouteCall, 'id' | 'replayId'>) => route({ ...given, id, replayId });
 }
 
 function wrongMethod(allow: string): HttpFault {

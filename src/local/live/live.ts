@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { isSameSecret } from '../../net/loopback-server.js';
-import type { FeatureContext, LiveLinks, LocalFeature, RunningFeature } from '../feature.js';
+import type { FeatureContext, LiveLinks, LocalFeature } from '../feature.js';
 import { invalidLink, tokenInQuery, type PageRoute } from '../http/page.js';
 import type { ServedPool } from '../pool/served-pool.js';
 import type { EndedLease, ServedLease } from '../pool/served-lease.js';
@@ -10,16 +10,14 @@ import type { Upgrade } from '../sockets/websocket.js';
 import { LIVE_STYLE, livePage, type LiveFacts } from './live-page.js';
 import { LiveView, type LiveMode } from './live-view.js';
 
-/** The live view: a page that shows a leased browser, and controls it. */
-export const liveView: LocalFeature = { prepare: () => (context) => new LiveViews(context) };
-
 /** What the viewer of a live view may do. */
 type LiveRight = 'control' | 'watch';
 
 /** Maximum size of a message of a viewer, in bytes. Pasted text can be long. */
 const MOST_BYTES = 1024 * 1024;
 
-class LiveViews implements RunningFeature {
+/** The live view: a page that shows a leased browser, and controls it. */
+export class LiveViews implements LocalFeature {
   readonly styles = { live: LIVE_STYLE };
   readonly #context: FeatureContext;
   /** Signs the tokens of links. */
@@ -50,7 +48,7 @@ class LiveViews implements RunningFeature {
     if ('outcome' in lease) throw invalidLink(ADVICE);
     const mode = this.#modeOf(lease, right, query);
     openLeaseSocket(
-      (event) => this.#context.log(event),
+      this.#context.log,
       {
         lease,
         protocol: 'live-view',

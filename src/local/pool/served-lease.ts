@@ -92,11 +92,6 @@ export class ServedLease {
     for (const cut of connections) cut();
   }
 
-  /** Ends the lease as if it had no connection for too long. */
-  expire(): void {
-    if (!this.ended) this.#onInactive();
-  }
-
   #countDown(): void {
     this.#timer = startTimer(this.#timeout, this.#onInactive);
   }

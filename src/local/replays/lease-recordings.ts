@@ -3,7 +3,7 @@ import type { Recording, RecordingPlan } from '../../recorder/recording.js';
 import type { RecordingLimits } from '../../recorder/recording-store.js';
 import { isDiskFull } from '../../recorder/video-file.js';
 import type { EncodingBrowser } from '../../recorder/video-writer.js';
-import { PROTOCOL_NAMES, type Log, type ServedPoolEvent } from '../events.js';
+import { PROTOCOL_NAMES, type Log, type LocalPoolEvent } from '../events.js';
 import { HttpFault } from '../http/answer.js';
 import type { ServedPool } from '../pool/served-pool.js';
 import type { ServedLease } from '../pool/served-lease.js';
@@ -85,7 +85,7 @@ export class LeaseRecordings {
   }
 }
 
-type Connection = Extract<ServedPoolEvent, { type: 'connected' | 'disconnected' }>;
+type Connection = Extract<LocalPoolEvent, { type: 'connected' | 'disconnected' }>;
 
 function isConnection(event: { readonly type: string }): event is Connection {
   return event.type === 'connected' || event.type === 'disconnected';

@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { isSameSecret } from '../../net/loopback-server.js';
 import { REPLAY_BODY, REPLAY_STYLE } from '../../recorder/page/replay-page.js';
 import type { Recording } from '../../recorder/recording.js';
-import type { RunningFeature } from '../feature.js';
+import type { LocalFeature } from '../feature.js';
 import { notFound } from '../http/answer.js';
 import { invalidLink, pageAnswer, tokenInQuery, type PageCall } from '../http/page.js';
 import type { LeaseRecordings } from './lease-recordings.js';
@@ -20,7 +20,7 @@ export function replayPageUrl(host: string, { linkToken }: Recording): string {
 }
 
 /** The page of each recording, its facts, its video, and the picture in place of the video until it plays. */
-export function replayPages(recordings: LeaseRecordings): RunningFeature {
+export function replayPages(recordings: LeaseRecordings): LocalFeature {
   const find = ({ query }: PageCall): Recording => {
     const token = tokenInQuery(query);
     const recording = recordings.list().find(({ linkToken }) => isSameSecret(token, linkToken));

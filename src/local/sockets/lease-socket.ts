@@ -11,8 +11,6 @@ export interface LeaseSocket {
   /** Maximum size of a message of the client, in bytes. */
   readonly maxBytes: number;
   readonly open: (websocket: WebSocket) => OpenSocket;
-  /** Called after `open`. @param disconnect Ends the connection for the lease. */
-  readonly onOpen?: (lease: ServedLease, disconnect: () => void) => void;
 }
 
 /** An open WebSocket of a lease. */
@@ -23,14 +21,13 @@ interface OpenSocket {
 
 /** Opens a WebSocket that counts as a connection of its lease and ends with the lease. @throws HttpFault */
 export function openLeaseSocket(log: Log, found: LeaseSocket, received: Upgrade): void {
-  const { lease, protocol, maxBytes, open, onOpen } = found;
+  const { lease, protocol, maxBytes, open } = found;
   const { sessionId } = lease;
   const [, socket] = received;
   if (lease.ended || socket.destroyed) throw unauthorized();
   acceptWebSocket(received, maxBytes, (websocket) => {
     const opened = open(websocket);
     const disconnect = lease.connect(() => opened.cut());
-    onOpen?.(lease, disconnect);
     log({ type: 'connected', sessionId, protocol });
     socket.once('close', () => {
       disconnect();

@@ -5,7 +5,7 @@ import type { WebSocket } from 'ws';
 import { sourceOver } from '../../wire/cdp-source.js';
 import { extensionOf, refuseUpgrade } from '../../net/loopback-server.js';
 import type { Chromium } from '../browser/chromium.js';
-import type { FeatureContext, RunningFeature } from '../feature.js';
+import type { FeatureContext, LocalFeature } from '../feature.js';
 import { HttpFault, notFound, toFault } from '../http/answer.js';
 import { checkSource, urlOf } from '../http/request.js';
 import type { ServedLease } from '../pool/served-lease.js';
@@ -21,7 +21,7 @@ import type { Upgrade } from './websocket.js';
 /** What the WebSockets use. */
 interface Sockets extends Pick<FeatureContext, 'host' | 'pools' | 'quirks' | 'log'> {
   readonly tokens: LeaseTokens;
-  readonly features: readonly RunningFeature[];
+  readonly features: readonly LocalFeature[];
 }
 
 /** Opens the WebSocket of a lease or of a feature, or answers with an error. */
@@ -42,17 +42,8 @@ export async function upgrade(sockets: Sockets, ...received: Upgrade): Promise<v
 async function openClient(sockets: Sockets, url: URL, received: Upgrade): Promise<void> {
   const { lease, protocol } = await authorize(sockets, url);
   await checkExtension(received[0], lease);
-  const onOpen: LeaseSocket['onOpen'][] = [];
-  for (const feature of sockets.features) {
-    if (!feature.upgrade) continue;
-    const next = feature.upgrade(received[1]);
-    if (!next) return;
-    onOpen.push(next);
-  }
   const open = await opener(sockets, lease, protocol);
-  const onOpened = (...args: [ServedLease, () => void]) => onOpen.forEach((one) => one?.(...args));
-  const maxBytes = LARGEST_OF_POOL;
-  openLeaseSocket(sockets.log, { lease, protocol, maxBytes, open, onOpen: onOpened }, received);
+  openLeaseSocket(sockets.log, { lease, protocol, maxBytes: LARGEST_OF_POOL, open }, received);
 }
 
 /**
