@@ -53,7 +53,7 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
   readOption(callback(), 'fn', fn);
   const settings = readLeaseOptions(runChecks, rest, { caller, connector });
-  const plan = { pools: [resolvePool(pool)], settings, connector } as const;
+  const plan = { pool: resolvePool(pool), settings, connector };
   const opening = loadLease().then(async ({ openLease, createFeatures }) =>
     openLease({ ...plan, features: await createFeatures(settings) }),
   );
@@ -130,9 +130,9 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   const settings = readLeaseOptions(heldLeaseChecks, rest, { caller, connector });
   const isOwnContextUsed = isOfFixtures ? false : undefined;
   const plan = { settings, connector, addedNames: NAMES, isOwnContextUsed };
-  const pools = [resolvePool(pool)] as const;
+  const resolved = resolvePool(pool);
   const opening = loadLease().then(async ({ openLease, createFeatures }) =>
-    openLease({ ...plan, pools, features: await createFeatures(settings) }),
+    openLease({ ...plan, pool: resolved, features: await createFeatures(settings) }),
   );
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
@@ -151,7 +151,7 @@ export async function leaseSession<Session extends object, Handles = never>(
   const read = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
   const settings = { ...read, exposeNetwork, reconnect: 'eager' } as const;
   const { openLease, createFeatures } = await loadLease();
-  const plan = { pools: [pool], settings, features: await createFeatures(settings) } as const;
+  const plan = { pool, settings, features: await createFeatures(settings) };
   return connector ? openLease({ ...plan, connector }) : openLease(plan);
 }
 
@@ -184,7 +184,7 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
       `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
     );
   }
-  const plan = { pools: [pool], settings, connector, addedNames: NAMES } as const;
+  const plan = { pool, settings, connector, addedNames: NAMES };
   const attaching = loadLease().then(async ({ attachLease, createFeatures }) =>
     attachLease({ ...plan, features: await createFeatures(settings) }, handover),
   );

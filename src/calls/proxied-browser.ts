@@ -66,7 +66,7 @@ export function openFor<Session extends object>(
       settings.onEvent?.(event);
     };
     const own = { ...settings, ...how, onEvent };
-    return openLease({ pools: [pool], connector, settings: own, features: await createFeatures(own) });
+    return openLease({ pool, connector, settings: own, features: await createFeatures(own) });
   };
   const { refuses } = coreOf(pool).service;
   return async ({ name = settings.name, ...how }) => {

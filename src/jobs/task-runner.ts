@@ -209,7 +209,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
       const abort = new LinkedAbort(leaseSignal);
       const { signal } = abort;
       const { sessionId } = this.#lease.context;
-      const stopClock = this.#lease.context.startTimeout(taskTimeout, () => {
+      const timer = startTimer(taskTimeout, () => {
         hasTimedOut = !signal.aborted;
         abort.abort(new TaskTimeoutError(taskTimeout, { sessionId }));
       });
@@ -217,7 +217,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
         const work = async () => fn({ ...handles, input, index, session, signal, attempt });
         return await raceAbort(work(), signal);
       } finally {
-        stopClock();
+        clock.clearTimeout(timer);
         abort.dispose();
       }
     };

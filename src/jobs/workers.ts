@@ -84,7 +84,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
     // The tasks open the contexts with these options.
     const own = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
     return openLease({
-      pools: [pool],
+      pool,
       connector,
       settings: own,
       features: await createFeatures(own, true),

@@ -26,7 +26,7 @@ interface FailedAttempt {
 
 type AttemptedCall = Pick<Call, 'context' | 'counts' | 'hooks' | 'pool'>;
 
-/** What the acquire requests of a call have shown at one pool: whether another one follows, and what the call throws. */
+/** What the acquire requests of a call have shown: whether another one follows, and what the call throws. */
 export class AcquireAttempts {
   readonly #call: AttemptedCall;
   readonly #context: CallContext<LeaseStep>;
@@ -64,11 +64,6 @@ export class AcquireAttempts {
     const isNone = kind === 'none' || kind === 'unavailable';
     this.#latest = { kind, cause, error, hasWaited: isNone && hasWaited, isPaced };
     return error;
-  }
-
-  /** A browser may be leased, which nobody can release. */
-  get mayHaveLeased(): boolean {
-    return this.#latest?.kind === 'unknown';
   }
 
   /** Whether another request may be sent after the latest one, which failed with this error. */

@@ -18,7 +18,7 @@ export async function attachLease<Handles, Session extends object, Features exte
   try {
     call.hooks.restore(saved);
     await call.hooks.prepare();
-    browser = HeldBrowser.hold(call, joinLease(call.pools[0], handover));
+    browser = HeldBrowser.hold(call, joinLease(call.pool, handover));
     browser.takeOver(left);
     verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
     const lease = new ConnectedLease(call, browser, await Link.open(browser.context, plan.connector, call));

@@ -5,7 +5,6 @@ import { clock } from '../shared/clock.js';
 import { runs } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage } from '../shared/telemetry.js';
-import { CallbackClock } from './callback-clock.js';
 import type { CallContext } from './context.js';
 import type { AnyEvent, AnyStep, LeaseStep } from './events.js';
 import type { FeatureSet, SummaryOf } from './feature.js';
@@ -16,13 +15,11 @@ import { rememberRun, type FailedLease, type LeaseSummary } from './summary.js';
 /** What one call reports: its events, times, traces, errors and result; and the signal and the clock that end its work. */
 export class Call<Session extends object = object, Features extends FeatureSet = FeatureSet> {
   readonly plan: LeasePlan<Session, Features>;
-  readonly pools: readonly [PoolCore<Session>, ...PoolCore<Session>[]];
+  readonly pool: PoolCore<Session>;
   readonly context: CallContext;
   readonly hooks: Hooks<Features>;
   /** Of the acquire requests. */
   readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
-  /** The pool of the present request or browser, for the events. */
-  pool: PoolCore;
   /** Of the browser that the call has or had, for the traces: the id, and its number within the call, from 1. */
   browser: { attempt: number; sessionId?: string } = { attempt: 0 };
   /** The last browser, if it could not be reached. */
@@ -31,18 +28,15 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   readonly #abort: LinkedAbort;
   readonly #stages: Record<string, number> = {};
   readonly #errors: Error[] = [];
-  readonly #endCalls: readonly (() => void)[];
+  readonly #endCall: () => void;
   #endLease = () => {};
 
   constructor(plan: LeasePlan<Session, Features>) {
     const { settings, features } = plan;
-    const [first, ...further] = plan.pools;
-    const pool = coreOf(first);
+    const pool = coreOf(plan.pool);
     this.plan = plan;
-    this.pools = [pool, ...further.map((one) => coreOf(one))];
     this.pool = pool;
     this.#abort = new LinkedAbort(settings.signal);
-    const timeouts = new CallbackClock();
     this.context = {
       pool,
       settings,
@@ -52,18 +46,16 @@ export class Call<Session extends object = object, Features extends FeatureSet =
       emit: this.#emit,
       addError: (error) => void this.#errors.push(error),
       time: this.#time,
-      startTimeout: timeouts.start,
-      pauseTimeouts: timeouts.pause,
     };
     this.hooks = new Hooks(features, this.context);
     const close = (error: PoolClosedError) => {
       this.#abort.abort(error);
       this.#endLease();
     };
-    this.#endCalls = this.pools.map((one) => one.beginCall(close));
+    this.#endCall = pool.beginCall(close);
   }
 
-  /** Ends the lease, after the abort, when one of the pools is closed, or was: nobody else may be left to end it. */
+  /** Ends the lease, after the abort, when the pool is closed, or was: nobody else may be left to end it. */
   endWithPool(lease: { end(outcome: LeaseEnd): unknown }): void {
     const { signal } = this.#abort;
     this.#endLease = () => void lease.end({ status: 'failed', error: signal.reason });
@@ -88,7 +80,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     const { emit }: CallContext<LeaseStep<Session>> = this.context;
     emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
     this.#abort.dispose();
-    this.#endCalls.forEach((endCall) => endCall());
+    this.#endCall();
     return summary;
   }
 

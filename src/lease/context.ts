@@ -7,7 +7,6 @@ import type { CallSettings } from './options.js';
 
 /** One call, for everything that works for it: plain data and functions. `Step` are the events that it may emit. */
 export interface CallContext<Step extends AnyStep = AnyStep> {
-  /** The pool from which the browser comes, or the first of several. */
   readonly pool: PoolCore;
   /** The options of the heart. A feature that has options of its own receives them in its constructor. */
   readonly settings: CallSettings;
@@ -22,13 +21,6 @@ export interface CallContext<Step extends AnyStep = AnyStep> {
   readonly addError: (error: Error) => void;
   /** Adds the time of the work to a stage, also if it fails, and traces it. */
   readonly time: <T>(stage: string, work: () => Promise<T>, task?: { readonly index: number }) => Promise<T>;
-  /** Calls a function after a time in ms in which the callback may run. The returned function prevents that. */
-  readonly startTimeout: (milliseconds: number, call: () => void) => () => void;
-  /**
-   * Stops the timeouts of the callback and of its tasks, for example while a person uses the browser. They go on when the
-   * returned function is called.
-   */
-  readonly pauseTimeouts: () => () => void;
 }
 
 /** A call with a leased browser. Each browser of a call has a context of its own. */

@@ -1,6 +1,7 @@
 import { endHandles } from '../drivers/end-handles.js';
 import type { OpenConnection } from '../drivers/open-browser.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
+import { clock, startTimer } from '../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
 import type { Call } from './call.js';
@@ -225,9 +226,9 @@ export class ConnectedLease<
   ): Promise<Value> {
     const { link } = this;
     const lease: LeaseContext<LeaseStep<Session>, Session> = this.context;
-    const { session, signal, sessionId, settings, pool, abort, emit, time, startTimeout } = lease;
+    const { session, signal, sessionId, settings, pool, abort, emit, time } = lease;
     const facts = { pool: pool.idOrName, sessionId };
-    const stopClock = startTimeout(settings.timeout, () =>
+    const timer = startTimer(settings.timeout, () =>
       abort(new CallbackTimeoutError(settings.timeout, facts)),
     );
     emit({ type: 'callback-started', sessionId });
@@ -249,7 +250,7 @@ export class ConnectedLease<
       link.explain(error);
       throw error;
     } finally {
-      stopClock();
+      clock.clearTimeout(timer);
       emit({ type: 'callback-ended', sessionId, status });
     }
   }

@@ -4,7 +4,6 @@ import { unreachable } from '../net/reachability.js';
 import { refusesUpgrade } from '../net/status.js';
 import { requestGrant, type Granted, type WantedLease } from '../pool/grant.js';
 import type { Turn } from '../pool/pacer.js';
-import type { PoolCore } from '../pool/pool-core.js';
 import { verifyLease } from '../services/check-service.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
@@ -43,19 +42,17 @@ export async function openLease<Session extends object, Features extends Feature
   plan: LeasePlan<Session, Features>,
 ): Promise<Lease<Session, Features>> {
   const call = new Call(plan);
-  const { pools, hooks, how } = call;
+  const { pool, hooks, how } = call;
   const { signal, abort, time, emit }: CallContext<LeaseStep<Session>> = call.context;
   let acquisition: Acquisition<Session> | undefined;
   let lease: Lease<Session, Features> | undefined;
   try {
     signal.throwIfAborted();
-    for (const { idOrName, service } of pools) {
-      verifyPool(idOrName, service, how);
-      verifyLease(service, requestedBy(call.context.settings), idOrName);
-    }
+    verifyPool(pool.idOrName, pool.service, how);
+    verifyLease(pool.service, requestedBy(call.context.settings), pool.idOrName);
     await hooks.prepare();
     acquisition = new Acquisition(call);
-    if (plan.connector) prepareConnect(pools[0], plan.connector).catch(abort);
+    if (plan.connector) prepareConnect(pool, plan.connector).catch(abort);
     // One browser after another, until one can be reached.
     for (let attempt = 1; !lease; attempt++) {
       call.browser = { attempt };
@@ -109,10 +106,9 @@ class Acquisition<Session extends object> {
   /** What each request asks for, without the time to wait. */
   readonly #wanted: Omit<WantedLease, 'wait'>;
   readonly #deadline: LinkedAbort;
-  /** At the present pool; the first one comes first. What another pool has shown does not count. */
-  #attempts: AcquireAttempts;
+  readonly #attempts: AcquireAttempts;
   /** For a service that may be full. */
-  #turn: Turn;
+  readonly #turn: Turn;
   /** A request has been sent, and its response has not been read. */
   #isOpen = false;
   /** Leased browsers that could not be reached. */
@@ -128,19 +124,17 @@ class Acquisition<Session extends object> {
     this.#wanted = { ...requestedBy(settings), keepAlive, ...call.hooks.request() };
     this.#deadline = new LinkedAbort(signal, settings.acquireTimeout);
     this.#attempts = new AcquireAttempts(call, this.#deadline);
-    this.#turn = call.pools[0].queue.pacer.turn();
+    this.#turn = call.pool.queue.pacer.turn();
   }
 
   /**
-   * Sends acquire requests until a pool leases a browser. If no request to a pool can succeed, the next pool is asked. If a service
-   * leases a browser after this function has thrown, its pool releases it.
+   * Sends acquire requests until the pool leases a browser. If the service leases a browser after this function has thrown, the
+   * pool releases it.
    */
-  async acquire(index = 0): Promise<HeldBrowser<Session>> {
-    const { pools } = this.#call;
-    const pool = pools[index]!;
+  async acquire(): Promise<HeldBrowser<Session>> {
+    const { pool } = this.#call;
     const { limit, queue } = pool;
     const { signal } = this.#deadline;
-    this.#use(pool);
     const attempts = this.#attempts;
     // Also ends the wait of a caller in the queue, which sends no request.
     let patience: NodeJS.Timeout | undefined;
@@ -155,7 +149,7 @@ class Acquisition<Session extends object> {
       if (queue.isFull(limit)) this.#context.emit({ type: 'queued', ahead: queue.length });
       place = await queue.enter(limit, signal);
       // Without the signal: p-retry would reject even if the request has just leased a browser.
-      const granted = await pRetry(() => this.#request(pool), {
+      const granted = await pRetry(() => this.#request(), {
         // `attempts` counts: an answer after the requested wait is no retry.
         retries: Number.POSITIVE_INFINITY,
         shouldRetry: ({ error }) => attempts.mayRepeat(error),
@@ -168,14 +162,11 @@ class Acquisition<Session extends object> {
       place?.freePlace();
       // Its response is still to come, and may lease a browser.
       if (this.#isOpen) this.#call.counts.unknownAcquires++;
-      // Another pool could lease a second browser.
-      const isLast = attempts.mayHaveLeased || index === pools.length - 1 || signal.aborted;
-      if (isLast) throw attempts.explain(error);
+      throw attempts.explain(error);
     } finally {
       clock.clearTimeout(patience);
       place?.leaveQueue();
     }
-    return this.acquire(index + 1);
   }
 
   /**
@@ -219,23 +210,15 @@ class Acquisition<Session extends object> {
     this.#deadline.dispose();
   }
 
-  #use(pool: PoolCore<Session>): void {
-    if (pool === this.#call.pool) return;
-    this.#call.pool = pool;
-    this.#turn.end();
-    this.#turn = pool.queue.pacer.turn();
-    this.#attempts = new AcquireAttempts(this.#call, this.#deadline);
-    this.#isOpen = false;
-  }
-
   /**
    * Sends one request, in turn with other callers of a service that is full or has an outage.
    *
    * @throws The error of a request that leased no browser.
    */
-  async #request(pool: PoolCore<Session>): Promise<Granted<Session>> {
+  async #request(): Promise<Granted<Session>> {
     const { settings, emit } = this.#context;
     const { retry, pollTimeout, releaseOnCrash: onCrash } = settings;
+    const { pool } = this.#call;
     const { service, client } = pool;
     const { signal } = this.#deadline;
     await this.#turn.begin(retry, signal);

@@ -7,8 +7,7 @@ import type { LeaseSettings } from './options.js';
 
 /** What a call asks of its lease. */
 export interface LeasePlan<Session extends object = object, Features extends FeatureSet = FeatureSet> {
-  /** The pools that may lease the browser: a further one is asked if those before it can't. */
-  readonly pools: readonly [BrowserPool<Session>, ...BrowserPool<Session>[]];
+  readonly pool: BrowserPool<Session>;
   readonly settings: LeaseSettings<Session>;
   readonly features: Features;
   /** How to connect. Undefined: another program connects. */

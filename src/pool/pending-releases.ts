@@ -19,7 +19,9 @@ interface ReleaseRequest {
   readonly timeout: number;
 }
 
-interface HoldRequest extends Partial<HelpRequest> {
+interface HoldRequest {
+  /** Also releases the browser if this process is killed. */
+  readonly onCrash?: boolean;
   /** Reports how the browser was released. */
   readonly emit?: ((event: PoolEvent) => void) | undefined;
 }
@@ -122,8 +124,6 @@ export class PendingReleases {
   readonly idOrName: string;
   readonly #client: ServiceClient;
   readonly #held = new Set<PendingRelease>();
-  /** Those that stay leased when the process ends. */
-  readonly #kept = new Set<PendingRelease>();
   readonly #open = new Set<OpenAcquire>();
   /** Searches for the browsers of lost responses. */
   readonly #searches = new Set<HelpedLease>();
@@ -141,19 +141,14 @@ export class PendingReleases {
     };
   }
 
-  /**
-   * @param onCrash Also releases the browser if this process is killed.
-   * @param within Milliseconds for which the browser stays leased, also after the end of this process, whatever ends it.
-   */
   hold(
     id: string,
     ticket: ReleaseTicket | undefined,
-    { onCrash = false, within, emit }: HoldRequest = {},
+    { onCrash = false, emit }: HoldRequest = {},
   ): PendingRelease {
-    const helped = ticket && this.#helper.add(ticket, { onCrash: onCrash || within !== undefined, within });
+    const helped = ticket && this.#helper.add(ticket, { onCrash });
     const pending = new PendingRelease(this, id, ticket, { helped, emit });
     this.#held.add(pending);
-    if (within !== undefined) this.#kept.add(pending);
     this.#watchEnd();
     return pending;
   }
@@ -191,7 +186,6 @@ export class PendingReleases {
 
   remove(pending: PendingRelease): void {
     this.#held.delete(pending);
-    this.#kept.delete(pending);
     this.#unwatchIfIdle();
   }
 
@@ -241,11 +235,9 @@ export class PendingReleases {
    */
   async #releaseAll(): Promise<void> {
     const deadline = clock.now() + END_TIMEOUT;
-    const isDone = () => this.#held.size + this.#open.size === this.#kept.size;
-    while (!isDone() && clock.now() < deadline) {
+    while (this.#held.size + this.#open.size > 0 && clock.now() < deadline) {
       const request = { reuse: false, timeout: Math.max(1, deadline - clock.now()) };
-      const due = [...this.#held].filter((pending) => !this.#kept.has(pending));
-      await Promise.allSettled(due.map((pending) => pending.release(request)));
+      await Promise.allSettled([...this.#held].map((pending) => pending.release(request)));
       // A browser of a response that has just been read is held in the next turn.
       await delay(POLL_INTERVAL);
     }

@@ -27,10 +27,7 @@ export interface HelperLease {
   readonly ticket: HelperTicket;
   /** A release for reuse is on its way. */
   readonly isReuseSent: boolean;
-  /**
-   * Milliseconds from the message on. Of a search: the service can lease the browser until then. Of a browser: it is released
-   * then, even if this process ends before; without it, at the end of this process.
-   */
+  /** Of a search: milliseconds from the message on, until which the service can lease the browser. */
   readonly within?: number | undefined;
 }
 

@@ -64,14 +64,12 @@ else {
 /** Ends with the release of the browser. */
 async function finish(held: ReceivedTicket): Promise<void> {
   const { ticket, isReuseSent } = held;
-  const timeLeft = () => Math.max(0, (held.within ?? 0) - (clock.now() - held.since));
   if ('search' in ticket) {
     await delay(PROCESSING);
+    const timeLeft = () => Math.max(0, (held.within ?? 0) - (clock.now() - held.since));
     const onNothing = () => (held.isLate = true);
     return releaseFound(ticket, { timeLeft, send, release, onNothing });
   }
-  held.isLate = timeLeft() > 0;
-  await delay(timeLeft());
   if (isReuseSent) await delay(PROCESSING);
   await release(ticket, isReuseSent);
 }

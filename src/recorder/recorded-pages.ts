@@ -30,7 +30,6 @@ export class RecordedPages {
   #connection!: CdpClient;
   #watched: RecordedPage | undefined;
   #watch: Watch | undefined;
-  #isPaused = false;
 
   private constructor(browser: PicturedBrowser, options: RecordedPagesOptions) {
     this.#browser = browser;
@@ -69,12 +68,6 @@ export class RecordedPages {
   /** Takes a picture of the active page now. */
   async picture(): Promise<Buffer | undefined> {
     return this.#watch?.take();
-  }
-
-  /** While paused, no picture is taken. */
-  pause(isPaused: boolean): void {
-    this.#isPaused = isPaused;
-    this.#follow();
   }
 
   close(): void {
@@ -121,9 +114,7 @@ export class RecordedPages {
 
   /** Watches the active page, and no other. */
   #follow(): void {
-    const active = this.#isPaused
-      ? undefined
-      : [...this.#pages.values()].findLast(({ isVisible }) => isVisible);
+    const active = [...this.#pages.values()].findLast(({ isVisible }) => isVisible);
     if (active === this.#watched) return;
     this.#watch?.stop();
     this.#watched = active;

@@ -163,15 +163,6 @@ export class Recording {
     if (!this.ended) this.#onWritten = this.#host.writer.expect();
   }
 
-  /** Stops taking pictures for a while. The video shows the last picture meanwhile. */
-  pause(): void {
-    this.#pages?.pause(true);
-  }
-
-  resume(): void {
-    this.#pages?.pause(false);
-  }
-
   /** Adds an event of the client's connection to the timeline. */
   note(kind: 'connected' | 'disconnected', client: string): void {
     if (!this.ended) this.#timeline.add(kind, client);

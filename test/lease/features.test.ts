@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import type { Connector } from '../../src/drivers/connector.js';
 import type { ConnectAddition } from '../../src/drivers/extension.js';
-import { type BrowserPool, CallbackTimeoutError, type RunOptions, runOf } from '../../src/index.js';
+import { type RunOptions, runOf } from '../../src/index.js';
 import type { FeatureSet, LeaseFeature, WorkEnd } from '../../src/lease/feature.js';
 import { attachLease } from '../../src/lease/attach-lease.js';
 import { openLease } from '../../src/lease/open-lease.js';
@@ -22,8 +22,7 @@ function planOf<Features extends FeatureSet>(
   options: RunOptions = {},
 ) {
   const settings = readLeaseOptions(runChecks, options, { caller: 'test', connector });
-  const pools: [BrowserPool] = [pool];
-  return { pools, settings, connector, features };
+  return { pool, settings, connector, features };
 }
 
 /** Runs one callback in a lease with one feature, and returns the summary. */
@@ -206,34 +205,6 @@ it('a lifetime needs no line of the heart', async () => {
   expect(played.releases).toEqual([{ session_id: 'session-1', reuse: false }]);
 });
 
-/** A person takes over: the callback calls `takeOver`, and its timeout stands still until `done`. */
-class TakeOver implements LeaseFeature {
-  readonly name = 'take-over';
-  handles({ pauseTimeouts }: Parameters<NonNullable<LeaseFeature['handles']>>[0]) {
-    return {
-      takeOver: async (done: Promise<unknown>) => {
-        const goOn = pauseTimeouts();
-        await done;
-        goOn();
-      },
-    };
-  }
-}
-
-it('a feature adds a handle to the argument of the callback, whose timeout can stand still', async () => {
-  await using played = await PlayedLease.start();
-  const lease = await openLease(planOf(played, { takeOver: new TakeOver() }, { timeout: 60 }));
-  const value = await lease.runCallback(
-    async ({ page, takeOver }: PlayedHandles & { takeOver(done: Promise<unknown>): Promise<void> }) => {
-      await takeOver(sleep(150));
-      return page;
-    },
-  );
-  expect(value).toBe('a page');
-  await expect(lease.runCallback(never)).rejects.toBeInstanceOf(CallbackTimeoutError);
-  await lease.end({ status: 'failed' });
-});
-
 it('a feature reads what another one shares, before anything is sent', async () => {
   await using played = await PlayedLease.start();
   const reading: LeaseFeature = {
@@ -331,29 +302,6 @@ it('a lease that can not be continued ends its call, and stays as it is', async 
   expect(played.releases).toHaveLength(1);
 });
 
-it('a second pool leases the browser if no request to the first one can succeed', async () => {
-  await using played = await PlayedLease.start();
-  await using other = await PlayedLease.start();
-  played.service.script('acquire', { status: 404, json: { code: 'not_found', message: 'none' } });
-  const plan = planOf(other, {});
-  const pools: [BrowserPool, BrowserPool] = [played.pool, other.pool];
-  const events: { type: string; pool: string }[] = [];
-  const onEvent = (event: { type: string; pool: string }) => void events.push(event);
-  const lease = await openLease({ ...plan, pools, settings: { ...plan.settings, onEvent } });
-  expect(lease.context.pool.api).toBe(other.pool);
-  await lease.end({ status: 'ok' });
-  expect([played.releases, other.releases]).toEqual([[], [{ session_id: 'session-1', reuse: true }]]);
-});
-
-it('a second pool is not asked while the first one may have leased a browser', async () => {
-  await using played = await PlayedLease.start();
-  await using other = await PlayedLease.start();
-  played.service.script('acquire', { status: 200, text: 'no JSON' });
-  const pools: [BrowserPool, BrowserPool] = [played.pool, other.pool];
-  await expect(openLease({ ...planOf(other, {}), pools })).rejects.toThrow('JSON');
-  expect(other.service.of('acquire')).toHaveLength(0);
-});
-
 describe('the end of a lease', () => {
   /** More than each limit of a step, in ms. */
   const LONG = 20_000;
@@ -420,7 +368,7 @@ describe('the end of a lease', () => {
       const given: RunOptions = { ...options, replays: 'off' };
       const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
       const features = { mine: { name: 'mine', ...feature } };
-      const lease = await openLease({ pools: [played.pool], settings, connector, features });
+      const lease = await openLease({ pool: played.pool, settings, connector, features });
       await lease.beginRun();
       expect(await lease.runCallback(() => 'value')).toBe('value');
       useFakeClock({ toFake: ['setTimeout'] });
@@ -440,7 +388,7 @@ describe('the end of a lease', () => {
     const given: RunOptions = { replays: 'off' };
     const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
     const features = { mine: { name: 'mine', ...hooks } };
-    const lease = await openLease({ pools: [played.pool], settings, connector, features });
+    const lease = await openLease({ pool: played.pool, settings, connector, features });
     await lease.end({ status: 'ok' });
     expect(played.steps).toEqual([
       'stop',

@@ -208,7 +208,7 @@ export const BREAKS: readonly Break[] = [
   broken(
     'a callback has a timeout',
     'lease/lease.ts',
-    ['startTimeout(settings.timeout, () =>', 'startTimeout(Number.POSITIVE_INFINITY, () =>'],
+    ['startTimer(settings.timeout, () =>', 'startTimer(Number.POSITIVE_INFINITY, () =>'],
     'lease/lease.test',
     'lease/features',
   ),

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { FakeService, found, reply, session, type SeenRequest } from '../support/fake-service.js';
+import { FakeService, found, reply, type SeenRequest } from '../support/fake-service.js';
 import { kill } from '../support/processes.js';
-import { startProgram, variablesOf } from '../support/program.js';
-import { guardOf, helpers, programPath, start } from './support.js';
+import { variablesOf } from '../support/program.js';
+import { guardOf, helpers, start } from './support.js';
 
 interface Tags {
   'pooled-browser-lease': string;
@@ -91,29 +91,3 @@ it.each(['', 'guarded'])(
     expect(new Set(service.released)).toEqual(new Set(['session-1', 'session-2']));
   },
 );
-
-it.each([
-  ['SIGKILL', null],
-  ['SIGTERM', null],
-  ['exit', 7],
-] as const)('a lease can outlive its process (%s), and ends at its time', async (end, code) => {
-  const until = 5000;
-  service.script('acquire', { status: 200, json: session() });
-  let releasedAt: number | undefined;
-  service.script('release', (response) => {
-    releasedAt ??= Date.now();
-    reply(response, { status: 204 });
-  });
-  const program = startProgram(['--import', 'tsx', programPath('keeping', 'ts'), end, String(until)], {
-    TMPDIR: process.env['TMPDIR'],
-    ...variablesOf(service.options),
-  });
-  const [, leasedAt] = await program.prints(/leased (\d+)\n/);
-  if (end !== 'exit') program.child.kill(end);
-  expect(await program.exit).toEqual([code, end === 'exit' ? null : end]);
-  const exitedAt = Date.now();
-  await expect.poll(() => service.released).toEqual(['session-1']);
-  expect(releasedAt! - exitedAt).toBeGreaterThan(0);
-  // A millisecond or two for the clocks.
-  expect(releasedAt! - Number(leasedAt)).toBeGreaterThan(until - 10);
-});

@@ -12,7 +12,6 @@ import { CdpSession, type CdpClient } from '../../src/wire/cdp-client.js';
 import type { CdpBrowser } from '../../src/wire/cdp-source.js';
 import { type Frame, FrameFile } from '../../src/recorder/frames.js';
 import { BrowserPictures } from '../../src/recorder/pictures.js';
-import { Recorder } from '../../src/recorder/recorder.js';
 import { VideoFile } from '../../src/recorder/video-file.js';
 import { type VideoSource, VideoWriter } from '../../src/recorder/video-writer.js';
 import { hue, VideoPlayer } from '../local/replays/support.js';
@@ -251,23 +250,5 @@ describe('the pictures of a browser', () => {
     await page.ask('Page.navigate', { url: 'data:text/html,<h1>The end</h1>' });
     await expect.poll(() => seen).toBeGreaterThan(before);
     watch.stop();
-  });
-
-  it('takes no pictures while a recording is paused, and goes on afterwards', async () => {
-    const limits = { maxBytes: 1e8, maxTotalBytes: 1e8, keep: 10 };
-    const recorder = new Recorder({ limits, launch: () => Promise.reject(new Error('no video')) });
-    onTestFinished(() => recorder.close());
-    await openPage('<p id=p><script>setInterval(() => p.textContent = Math.random(), 20)</script>');
-    const session = { sessionId: 's', leaseId: 'l', pool: 'p' };
-    const { signal } = new AbortController();
-    const recording = await recorder.record(chromium, session, { framerate: 20 }, signal);
-    // It may begin before its first picture.
-    await expect.poll(() => recording.frameBytes).toBeGreaterThan(0);
-    recording.pause();
-    const before = recording.frameBytes;
-    await sleep(1_500);
-    expect(recording.frameBytes).toBe(before);
-    recording.resume();
-    await expect.poll(() => recording.frameBytes).toBeGreaterThan(before);
   });
 });
