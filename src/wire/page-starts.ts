@@ -9,7 +9,7 @@ type Filter = readonly { readonly type?: string | undefined; readonly exclude?: 
 /** As in Chromium. */
 const USUAL: Filter = [{ type: 'browser', exclude: true }, { type: 'tab', exclude: true }, {}];
 
-interface Party {
+interface AttachedClient {
   /** By the session in which it attaches. */
   readonly filters: Map<string, { readonly filter: Filter; readonly below: string | undefined }>;
   /** The targets that may go on. */
@@ -46,7 +46,7 @@ export class PageStarts {
   isHeld = false;
   /** Set by that client: called with the id of a target below which another client has attached. */
   onAttached: (targetId: string) => Promise<unknown> = async () => {};
-  readonly #parties = new Map<object, Party>();
+  readonly #clients = new Map<object, AttachedClient>();
   readonly #waiting = new Set<string>();
   /** The number of clients that are attaching below a target. */
   readonly #attaching = new Map<string, number>();
@@ -64,11 +64,15 @@ export class PageStarts {
     filter: Filter | undefined,
     { below, done, preparesAgain = false }: Attaching = {},
   ): boolean {
-    const isNew = !this.#parties.has(client);
-    const party: Party = this.#parties.get(client) ?? { filters: new Map(), ready: new Set(), preparesAgain };
-    this.#parties.set(client, party);
-    if (filter) party.filters.set(session, { filter, below });
-    else party.filters.delete(session);
+    const isNew = !this.#clients.has(client);
+    const attached: AttachedClient = this.#clients.get(client) ?? {
+      filters: new Map(),
+      ready: new Set(),
+      preparesAgain,
+    };
+    this.#clients.set(client, attached);
+    if (filter) attached.filters.set(session, { filter, below });
+    else attached.filters.delete(session);
     if (below !== undefined) void this.#attach(below, done);
     this.#check();
     return isNew;
@@ -92,13 +96,13 @@ export class PageStarts {
 
   /** A client lets a target go on. */
   ready(client: object, targetId: string): void {
-    this.#parties.get(client)?.ready.add(targetId);
+    this.#clients.get(client)?.ready.add(targetId);
     this.#check();
   }
 
   /** A client has gone. */
   leave(client: object): void {
-    this.#parties.delete(client);
+    this.#clients.delete(client);
     this.#check();
   }
 
@@ -113,14 +117,14 @@ export class PageStarts {
    * @param below The page, frame or worker to which it belongs.
    */
   async settled({ targetId, type, openerId, isAgain }: Starting, below?: string): Promise<void> {
-    const isReady = ({ filters, ready, preparesAgain }: Party) =>
+    const isReady = ({ filters, ready, preparesAgain }: AttachedClient) =>
       (isAgain && !preparesAgain) ||
       ready.has(targetId) ||
       ![...filters.values()].some((one) => one.below === below && admits(one.filter, type));
     // A page that a client opens is blank, and has no frames yet.
     const mayHaveFrames = type !== 'page' || openerId !== undefined;
     const isSettled = () =>
-      !(mayHaveFrames && this.#attaching.has(targetId)) && [...this.#parties.values()].every(isReady);
+      !(mayHaveFrames && this.#attaching.has(targetId)) && [...this.#clients.values()].every(isReady);
     const wait = async () => {
       while (!isSettled()) await new Promise<void>((resolve) => this.#checks.add(resolve));
     };
@@ -131,7 +135,7 @@ export class PageStarts {
   /** A target goes on, or is closed. */
   end(targetId: string): void {
     this.#waiting.delete(targetId);
-    for (const { ready } of this.#parties.values()) ready.delete(targetId);
+    for (const { ready } of this.#clients.values()) ready.delete(targetId);
     this.#check();
   }
 
