@@ -36,7 +36,7 @@ export interface ConnectPlan {
   /** Called with the URLs of unresponsive pages that were closed. */
   readonly onPagesClosed: (urls: string[]) => void;
   /** Called with the name of an event of the browser that can't be read, and was dropped. */
-  readonly onMisfit?: (name: string) => void;
+  readonly onMalformed?: (name: string) => void;
   /** What the lease does with the browser. */
   readonly use: BrowserUse;
   /** What the features of the lease add. */

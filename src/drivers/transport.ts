@@ -1,6 +1,6 @@
 import { clock } from '../shared/clock.js';
 import { CdpClient } from '../wire/cdp-client.js';
-import { MisfitError, readMessage } from '../wire/message.js';
+import { MalformedMessage, readMessage } from '../wire/message.js';
 import type { AnySocket } from './socket.js';
 import type { Message, Protocol, WireMessage } from '../wire/forms.js';
 
@@ -124,5 +124,5 @@ async function describeBrowser(cdp: CdpClient): Promise<object | undefined> {
 }
 
 function ignoreRefusal(error: unknown): undefined {
-  if (error instanceof MisfitError) throw error;
+  if (error instanceof MalformedMessage) throw error;
 }

@@ -256,11 +256,11 @@ function connectionsOf<Handles>(
   additions: () => readonly ConnectAddition[],
 ) {
   const { settings, emit, pool, sessionId, addError } = lease;
-  const misfits = new Set<string>();
+  const reported = new Set<string>();
   /** Reports each kind of event once. */
-  const onMisfit = (name: string) => {
-    if (misfits.has(name)) return;
-    misfits.add(name);
+  const onMalformed = (name: string) => {
+    if (reported.has(name)) return;
+    reported.add(name);
     const message = `The browser sent an event ${name} that can not be read. It was dropped.`;
     addError(new ConnectError(message, { sessionId }));
   };
@@ -278,7 +278,7 @@ function connectionsOf<Handles>(
         pageUrl,
         signal,
         additions: additions(),
-        onMisfit,
+        onMalformed,
         use: lease.use,
         onPagesClosed,
       });

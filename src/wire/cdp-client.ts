@@ -3,7 +3,7 @@ import type { CdpPort, Message, WireMessage } from './forms.js';
 import {
   contentOf,
   isRead,
-  MisfitError,
+  MalformedMessage,
   readEvent,
   readResult,
   type EventName,
@@ -125,7 +125,7 @@ function readFor(listeners: EventListeners, event: WireMessage): void {
   try {
     (listener as (...of: unknown[]) => void)(readEvent(method, contentOf(event).params), sessionId);
   } catch (error) {
-    if (!(error instanceof MisfitError)) throw error;
+    if (!(error instanceof MalformedMessage)) throw error;
   }
 }
 

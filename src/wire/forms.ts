@@ -28,7 +28,7 @@ export interface Message {
 export interface WireMessage<Data extends string | Frame = Uint8Array> extends Message {
   readonly data: Data;
   /** Why it is no message: a part of it is not what the protocol says. */
-  readonly misfit?: Error | undefined;
+  readonly malformed?: Error | undefined;
 }
 
 /**

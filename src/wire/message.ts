@@ -20,18 +20,18 @@ export type CommandParams<Name extends CommandName> = Read<typeof COMMANDS, Name
 /** An event `error` would make Node's emitters throw. */
 const WITH_DOMAIN = /^[\w:]+\.[\w.:]+$/;
 
-/** A message, a result or an event that is not what the protocol says. */
-export class MisfitError extends Error {}
+/** Thrown for a message, a result or an event that is not what the protocol says. */
+export class MalformedMessage extends Error {}
 
 /**
  * Reads a message. The content of a large one is left out, for `contentOf`.
  *
- * @throws MisfitError
+ * @throws MalformedMessage
  */
 export function readMessage<Data extends string | Frame>(data: Data): WireMessage<Data> {
   const short = shortened(data);
   const message = short ? asMessage(jsonOf(short.text), data) : parseMessage(data);
-  if (message.misfit) throw message.misfit;
+  if (message.malformed) throw message.malformed;
   return short
     ? { ...message, readContent: () => short.addContent?.(message) ?? wholeMessage(data) }
     : message;
@@ -49,10 +49,10 @@ export function parsedMessage(value: object): WireMessage {
 
 const NOTHING = Buffer.alloc(0);
 
-/** @throws MisfitError */
+/** @throws MalformedMessage */
 function wholeMessage(data: string | Frame): Message {
   const message = parseMessage(data);
-  if (message.misfit) throw message.misfit;
+  if (message.malformed) throw message.malformed;
   return message;
 }
 
@@ -87,7 +87,7 @@ function asMessage<Data extends string | Frame>(value: unknown, data: Data): Wir
     (method !== message.method && 'method') ||
     (params !== message.params && 'params') ||
     ((sessionId || undefined) !== message.sessionId && 'sessionId');
-  return wrong ? { ...message, misfit: misfit('message', wrong) } : message;
+  return wrong ? { ...message, malformed: malformed('message', wrong) } : message;
 }
 
 /** Whether an event is what the protocol says: otherwise a library would throw where nobody can catch it. */
@@ -106,18 +106,18 @@ export function isCommandName(name: string): name is CommandName {
   return Object.hasOwn(COMMANDS, name);
 }
 
-/** @throws MisfitError */
+/** @throws MalformedMessage */
 export function readEvent<Name extends EventName>(name: Name, params: unknown): EventParams<Name> {
   return read(EVENTS[name], params, `event ${name}`) as EventParams<Name>;
 }
 
-/** @throws MisfitError */
+/** @throws MalformedMessage */
 export function readResult<Method extends string>(method: Method, result: unknown): ResultOf<Method> {
   const schema = Object.hasOwn(RESULTS, method) ? RESULTS[method as keyof typeof RESULTS] : v.unknown();
   return read(schema, result, `result of ${method}`) as ResultOf<Method>;
 }
 
-/** @throws MisfitError */
+/** @throws MalformedMessage */
 export function readCommand<Name extends CommandName>(name: Name, params: unknown): CommandParams<Name> {
   return read(COMMANDS[name], params, `command ${name}`) as CommandParams<Name>;
 }
@@ -131,9 +131,9 @@ function read<Schema extends v.GenericSchema>(
   if (success) return output;
   // The value itself can be anything, also a secret.
   const place = v.getDotPath(issues[0]) ?? 'value';
-  throw misfit(what, place);
+  throw malformed(what, place);
 }
 
-function misfit(what: string, place: string): MisfitError {
-  return new MisfitError(`The ${what} can not be read: ${place} is not valid.`);
+function malformed(what: string, place: string): MalformedMessage {
+  return new MalformedMessage(`The ${what} can not be read: ${place} is not valid.`);
 }

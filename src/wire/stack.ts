@@ -103,7 +103,7 @@ export class Stack {
    * Lets a command pass the layers.
    *
    * @param send Sends it, with the parameters that differ.
-   * @throws MisfitError if the command is not what the protocol says.
+   * @throws MalformedMessage if the command is not what the protocol says.
    */
   command(
     message: Message,
@@ -141,7 +141,7 @@ export class Stack {
    * Lets an event pass the layers, to a client.
    *
    * @param deliver Receives it, with the parameters that differ.
-   * @throws MisfitError
+   * @throws MalformedMessage
    */
   event(
     message: WireMessage,

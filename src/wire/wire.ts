@@ -10,7 +10,7 @@ import {
   contentOf,
   fits,
   isRead,
-  MisfitError,
+  MalformedMessage,
   parseMessage,
   readMessage,
   writtenMessage,
@@ -32,15 +32,15 @@ export interface Shared {
   /** Whether an event that no layer reads is what its client expects. */
   readonly isExpected: (event: WireMessage) => boolean;
   /** Called with the name of an event that is not what the protocol says. No client receives it. */
-  readonly onMisfit: (name: string) => void;
+  readonly onMalformed: (name: string) => void;
 }
 
-export function newShared(how: Partial<Pick<Shared, 'isExpected' | 'onMisfit'>> = {}): Shared {
+export function newShared(how: Partial<Pick<Shared, 'isExpected' | 'onMalformed'>> = {}): Shared {
   return {
     stack: new Stack(),
     sessions: new Sessions(),
     isExpected: how.isExpected ?? fits,
-    onMisfit: how.onMisfit ?? (() => {}),
+    onMalformed: how.onMalformed ?? (() => {}),
   };
 }
 
@@ -148,7 +148,7 @@ export class Wire {
     const handlers = client.kind === 'own' ? [] : stack.commandHandlers(command.method);
     const isLimited = stack.isLimit && client.kind !== 'own';
     if (!isLimited && handlers.length === 0) return this.#send(command, client, isBinary, settle);
-    if (command.misfit) throw command.misfit;
+    if (command.malformed) throw command.malformed;
     const { id, method = '', sessionId } = command;
     // The browser may read other fields of a message that names them twice.
     const whole = isLimited ? writtenMessage(contentOf(command)) : command;
@@ -218,7 +218,7 @@ export class Wire {
     try {
       await client.receive(message, isBinary);
     } catch (error) {
-      if (!(error instanceof MisfitError) && !parseMessage(message.data).misfit) throw error;
+      if (!(error instanceof MalformedMessage) && !parseMessage(message.data).malformed) throw error;
       this.socket.cut('dropped');
     }
   }
@@ -237,7 +237,7 @@ export class Wire {
     // WebDriver BiDi has types of messages, and errors without an id.
     if (method === undefined && (type !== 'error' || error === undefined)) return undefined;
     if (type === 'event' && params === undefined) return undefined;
-    const { stack, sessions, isExpected, onMisfit } = this.shared;
+    const { stack, sessions, isExpected, onMalformed } = this.shared;
     const client = this.#receiverOf(message);
     try {
       if (method !== undefined && OF_TARGETS.test(method) && !sessions.note(message, client))
@@ -246,7 +246,7 @@ export class Wire {
       if (client.isDetached || sessions.isAboutHidden(message)) return undefined;
       const handlers = stack.eventHandlers(method);
       // The handlers receive what is read.
-      if ((handlers.length === 0 || !isRead(method)) && !isExpected(message)) throw new MisfitError();
+      if ((handlers.length === 0 || !isRead(method)) && !isExpected(message)) throw new MalformedMessage();
       if (handlers.length === 0) return { client, message };
       let now: Receiver | undefined;
       let isLater = false;
@@ -263,8 +263,8 @@ export class Wire {
       if (passing instanceof Promise) passing.catch(() => this.socket.cut('dropped'));
       return now;
     } catch (failure) {
-      if (!(failure instanceof MisfitError)) throw failure;
-      onMisfit(method!);
+      if (!(failure instanceof MalformedMessage)) throw failure;
+      onMalformed(method!);
       return undefined;
     } finally {
       if (method === 'Target.detachedFromTarget') this.#endSession(params?.['sessionId']);

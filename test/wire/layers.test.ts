@@ -21,7 +21,7 @@ beforeEach(async () => {
   browser.onText = () => {};
   seen = [];
   dropped = [];
-  Object.assign(wire.shared, { onMisfit: (name: string) => dropped.push(name) });
+  Object.assign(wire.shared, { onMalformed: (name: string) => dropped.push(name) });
   socket.onMessage = (data) => void seen.push(String(data));
   return async () => {
     socket.cut('closed-by-us');
