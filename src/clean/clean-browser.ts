@@ -3,12 +3,7 @@ import type { CdpPort } from '../wire/client.js';
 import { endContexts, isRunning, RUNNING } from './end-contexts.js';
 import { removeExtensions, type Installed } from './installed.js';
 import { until } from '../shared/until.js';
-import {
-  COUNT_DOWNLOAD,
-  COUNT_KEEP_ALIVE,
-  countDownloads,
-  countKeepAliveRequests,
-} from './lasting-requests.js';
+import { COUNT_DOWNLOAD, COUNT_KEEP_ALIVE, countDownloads, countKeepAliveRequests } from './open-requests.js';
 
 /** Time for the answer to each command, in ms. A busy browser that answers is cleaned, however long the cleaning takes. */
 export const ANSWER_TIMEOUT = 5000;

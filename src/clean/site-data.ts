@@ -1,5 +1,5 @@
 import { raceTimeout } from '../shared/abort.js';
-import { COUNT_KEEP_ALIVE, countKeepAliveRequests } from './lasting-requests.js';
+import { COUNT_KEEP_ALIVE, countKeepAliveRequests } from './open-requests.js';
 import { readResult } from '../wire/message.js';
 
 /** Time until the page must be blank, and then until the browser must have cleared its data, in ms. */

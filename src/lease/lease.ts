@@ -19,7 +19,7 @@ import type {
 } from './feature.js';
 import type { HeldBrowser } from './held-browser.js';
 import type { EndHook } from './hooks.js';
-import { expectLasting, type Link } from './link.js';
+import { expectKeptSession, type Link } from './link.js';
 import type { Handover, LeaseEnd } from './plan.js';
 import type { LeaseSummary } from './summary.js';
 import { writeFiles } from './write-files.js';
@@ -61,7 +61,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const { signal } = this.context;
     if (this.#ended) throw this.#over();
     signal.throwIfAborted();
-    expectLasting(this.context, 'detach');
+    expectKeptSession(this.context, 'detach');
     const noDetach = this.call.hooks.first('noDetach');
     if (noDetach !== undefined) throw new InvalidOptionError('detach', noDetach);
     await this.end({ status: 'ok', isDetached: true });

@@ -177,7 +177,7 @@ export class Link<Handles> {
     const { sessionId, emit } = this.#lease;
     const { signal } = this.#abort;
     signal.throwIfAborted();
-    expectLasting(this.#lease, 'reconnect');
+    expectKeptSession(this.#lease, 'reconnect');
     const pageUrl = this.#connection.pageUrl?.();
     this.#current.abort(new ConnectionDroppedError(this.#facts));
     this.#current.dispose();
@@ -302,7 +302,10 @@ const LOSSES: Readonly<Record<LossReason, string>> = {
 };
 
 /** Throws if the session ends with its connection. */
-export function expectLasting({ grant, pool }: Pick<LeaseContext, 'grant' | 'pool'>, action: string): void {
+export function expectKeptSession(
+  { grant, pool }: Pick<LeaseContext, 'grant' | 'pool'>,
+  action: string,
+): void {
   if (grant.endsWithConnection !== true) return;
   throw new InvalidOptionError(
     action,

@@ -4,7 +4,7 @@ import { DownloadArrivals } from './download-arrivals.js';
 import { DownloadFolders } from './download-folders.js';
 import { DownloadPages } from './download-pages.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from './download.js';
-import { countDownloads } from '../../clean/lasting-requests.js';
+import { countDownloads } from '../../clean/open-requests.js';
 import type { CommandParams, EventParams } from '../../wire/message.js';
 import type { Session } from '../../wire/sessions.js';
 import type { Layer } from '../../wire/layer.js';
