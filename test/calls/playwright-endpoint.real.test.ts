@@ -51,7 +51,7 @@ afterEach(() => proxy.close());
 /** What happened to each browser. */
 const released = () => events.flatMap((event) => (event.type === 'released' ? event.summary.released : []));
 
-it("gives a client of Playwright's protocol a browser without contexts, files from and for its own machine, and leaves it clean", async () => {
+it("gives a client of Playwright's protocol a browser without contexts, files of any size from and for its own machine, and leaves it clean", async () => {
   await using site = await Site.open((request, response) => {
     if (request.url === '/file') response.setHeader('content-disposition', 'attachment; filename=a.txt');
     response.setHeader('content-type', 'text/html').end('<a href=/file>a</a><input type=file>');
@@ -72,12 +72,22 @@ it("gives a client of Playwright's protocol a browser without contexts, files fr
   expect(await page.evaluate(() => [navigator.language, prompt('really?')])).toEqual(['de-DE', 'yes']);
   await page.setInputFiles('input', join(bait, 'secret.txt'));
   expect(await page.evaluate('document.querySelector("input").files[0].text()')).toBe(SECRET);
+  const size = () => page.evaluate('document.querySelector("input").files[0].size');
+  const buffer = Buffer.alloc(2 * 1024 * 1024, 'a');
+  await page.setInputFiles('input', { name: 'a', mimeType: 'text/plain', buffer });
+  expect(await size()).toBe(buffer.length);
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('a')]);
   await download.saveAs(join(folder, 'a.txt'));
   expect(readFileSync(join(folder, 'a.txt'), 'utf8')).toContain('type=file');
   expect((await page.screenshot()).length).toBeGreaterThan(100);
   expect(await (await context.request.get(site.url)).text()).toContain('type=file');
   await context.tracing.stop({ path: join(folder, 'trace.zip') });
+  // Playwright itself sends at most 50 MB to another machine.
+  const large = join(bait, 'large');
+  writeFileSync(large, '');
+  truncateSync(large, LARGE);
+  await page.setInputFiles('input', large);
+  expect(await size()).toBe(LARGE);
   await context.close();
   for (const name of ['trace.zip', 'all.har'])
     expect(statSync(join(folder, name)).size).toBeGreaterThan(1000);
@@ -93,40 +103,12 @@ it("gives a client of Playwright's protocol a browser without contexts, files fr
   expect(await contextsOf()).toEqual([]);
 });
 
-it('uploads a file of more than the 50 MB that Playwright itself sends to another machine', async () => {
-  const file = join(bait, 'large');
-  writeFileSync(file, '');
-  truncateSync(file, LARGE);
-  await start();
-  await using browser = await chromium.connect(proxy.playwrightUrl!);
-  const page = await browser.newPage();
-  await page.setContent('<input type=file>');
-  await page.setInputFiles('input', file);
-  expect(await page.evaluate('document.querySelector("input").files[0].size')).toBe(LARGE);
-});
-
-it('ends a client whose message is above a limit, with the reason, and no other', async () => {
-  await start();
-  const raw = await RawClient.open();
-  // A file of 12 MB in base64. Playwright itself needs far longer to put one into a page.
-  const answer = await raw.call('Browser', 'newContext', { bytes: 'A'.repeat(16_000_000) });
-  expect(answer).toHaveProperty('result');
-  const end = once(raw.socket, 'close');
-  raw.socket.send(`{"id":99,"guid":"","method":"initialize","params":{"a":[${'[],'.repeat(1e6)}0]}}`);
-  const [code, reason] = await end;
-  expect(`${code} ${String(reason)}`).toContain('1009 A message may have 500,000 values and names.');
-  await using browser = await chromium.connect(proxy.playwrightUrl!);
-  const page = await browser.newPage();
-  await page.setContent('<input type=file>');
-  const buffer = Buffer.alloc(2 * 1024 * 1024, 'a');
-  await page.setInputFiles('input', { name: 'a', mimeType: 'text/plain', buffer });
-  expect(await page.evaluate('document.querySelector("input").files[0].size')).toBe(buffer.length);
-});
-
 it('leaves nothing of a client that is killed, and reports the lease', async () => {
+  // Playwright would open an Inspector, for which this machine need not have a browser.
+  vi.stubEnv('PWDEBUG', '1');
   await start();
-  const raw = await RawClient.open();
-  await raw.call('Browser', 'newContext', {});
+  const raw = await RawClient.open().finally(() => vi.unstubAllEnvs());
+  expect(await raw.call('Browser', 'newContext', {})).not.toHaveProperty('error');
   expect(proxy.counts).toMatchObject({ connected: 1, leased: 1 });
   raw.socket.terminate();
   await expect.poll(released).toEqual(['reused']);
@@ -154,7 +136,7 @@ it('keeps a named browser for its next client, whatever its protocol', async () 
   expect(events.filter(({ type }) => type === 'leased')).toHaveLength(1);
 });
 
-it('sends requests of the API, as the browser does, only to allowed hosts', async () => {
+it('sends requests of the API, as the browser does, only to allowed hosts, and closes the connection with the browser', async () => {
   const seen: string[] = [];
   await using other = await Site.open((request, response) => response.end(seen.push(request.url!)));
   await using site = await Site.open((_request, response) =>
@@ -174,10 +156,13 @@ it('sends requests of the API, as the browser does, only to allowed hosts', asyn
   for (const url of ['/relative', site.url.replace('//', '')])
     await expect(theirs.get(url)).rejects.toThrow('is not one of allowedHosts');
   expect(seen).toEqual([]);
-  await browser.close();
+  const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
+  await proxy.close();
+  await disconnected;
+  expect(released()).toEqual(['reused']);
 });
 
-it('serves other clients while one makes its server work without end, and then releases its browser', async () => {
+it('serves other clients while one makes its server work without end, and then releases its browser, as it does if a message is above a limit', async () => {
   await using site = await Site.open((_request, response) => response.end());
   await start();
   const browser = await chromium.connect(proxy.playwrightUrl!);
@@ -190,9 +175,14 @@ it('serves other clients while one makes its server work without end, and then r
   expect(await (await fetch(`${proxy.url}/json/version`)).json()).toHaveProperty('webSocketDebuggerUrl');
   await browser.close();
   await endless;
-  const next = await chromium.connect(proxy.playwrightUrl!);
-  await next.newPage();
-  await next.close();
+  const raw = await RawClient.open();
+  // A file of 12 MB in base64. Playwright itself needs far longer to put one into a page.
+  const answer = await raw.call('Browser', 'newContext', { bytes: 'A'.repeat(16_000_000) });
+  expect(answer).toHaveProperty('result');
+  const end = once(raw.socket, 'close');
+  raw.socket.send(`{"id":99,"guid":"","method":"initialize","params":{"a":[${'[],'.repeat(500_000)}0]}}`);
+  const [code, reason] = await end;
+  expect(`${code} ${String(reason)}`).toContain('1009 A message may have 500,000 values and names.');
   expect(await contextsOf()).toEqual([]);
 });
 
@@ -230,15 +220,6 @@ const LOADS = `Promise.all([
     socket.onclose = ({ code }) => resolve(code);
   }),
 ])`;
-
-it('closes the connection of a client whose browser ends', async () => {
-  await start();
-  const browser = await chromium.connect(proxy.playwrightUrl!);
-  const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
-  await proxy.close();
-  await disconnected;
-  expect(released()).toEqual(['reused']);
-});
 
 it.each([
   ['another browser', {}, () => firefox.connect(proxy.playwrightUrl!), /400 [^]*asks for "firefox"/],
@@ -307,14 +288,6 @@ it.each([
     expect([response.status, await response.text()]).toEqual([501, expect.stringContaining(reason)]);
   },
 );
-
-it('needs no browser on this machine for an Inspector, as Playwright does with PWDEBUG', async () => {
-  vi.stubEnv('PWDEBUG', '1');
-  await start();
-  const raw = await RawClient.open().finally(() => vi.unstubAllEnvs());
-  expect(await raw.call('Browser', 'newContext', {})).not.toHaveProperty('error');
-  raw.socket.terminate();
-});
 
 it('gives the reason if the server side of Playwright fails', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'project-'));
@@ -508,25 +481,30 @@ describe('a client of the protocol has no path to this machine:', () => {
     isUntouched(raw);
     const { result } = await raw.call('Frame', 'title', { timeout: 5000 });
     expect(result).toEqual({ value: '' });
+    await endsWaits(raw);
     raw.socket.close();
   });
 
-  it('an object whose id can be guessed', async () => {
-    await start();
-    const params = { zipFile: join(bait, 'out.zip'), entries: [], mode: 'write', includeSources: false };
-    const raw = await RawClient.open({ guid: 'localUtils', method: 'zip', params });
-    await raw.newPage();
-    isUntouched(raw);
-    raw.socket.close();
-  });
+  /** A message that would end this process: the server throws for a reason that is no text. */
+  const endsWaits = async (raw: RawClient) => {
+    const waiting = raw.call('Frame', 'waitForTimeout', { waitTimeout: 60_000 });
+    const abort = { method: '__abort__', params: { id: raw.lastId, reason: { toString: 1 } } };
+    for (let i = 0; i < 2; i++) raw.socket.send(JSON.stringify({ guid: raw.guid('Frame'), ...abort }));
+    expect((await waiting).error?.error.message).toBe('The operation was aborted');
+  };
 
-  it("the browser's own context, by an answer with the id of the message that initializes the client", async () => {
+  it("an object whose id can be guessed, and the browser's own context, by an answer with the id of the message that initializes the client", async () => {
     await start();
+    const zip = { zipFile: join(bait, 'out.zip'), entries: [], mode: 'write', includeSources: false };
     const params = { sdkLanguage: 'javascript' };
-    // Refused by the server at once.
-    const raw = await RawClient.open(undefined, { id: 1, guid: '', method: 'waitForEventInfo', params });
+    const raw = await RawClient.open(
+      { guid: 'localUtils', method: 'zip', params: zip },
+      // Refused by the server at once.
+      { id: 1, guid: '', method: 'waitForEventInfo', params },
+    );
     await expect.poll(() => raw.guid('Browser')).not.toBe('no Browser');
     await raw.newPage();
+    isUntouched(raw);
     expect(raw.text.match(/"__create__","params":\{"type":"BrowserContext"/g)).toHaveLength(1);
     raw.socket.close();
   });
@@ -551,16 +529,8 @@ describe('a client of the protocol has no path to this machine:', () => {
 
   it('messages that would end this process', async () => {
     await start();
-    const raw = await RawClient.open();
-    await raw.newPage();
-    const waiting = raw.call('Frame', 'waitForTimeout', { waitTimeout: 60_000 });
-    const abort = { method: '__abort__', params: { id: raw.lastId, reason: { toString: 1 } } };
-    for (let i = 0; i < 2; i++) raw.socket.send(JSON.stringify({ guid: raw.guid('Frame'), ...abort }));
-    expect((await waiting).error?.error.message).toBe('The operation was aborted');
-    raw.socket.close();
     const texts = [
       'null',
-      '[]',
       'no JSON',
       '{"id":1,"guid":"","method":"__abort__","params":1}',
       '{"guid":"a","method":"b"}',
