@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromium } from 'playwright-core';
-import { BrowserPool, serveProxy } from '../../src/index.js';
+import { BrowserPool, serveProxy, type Run } from '../../src/index.js';
 import { mapPooledBrowsers, withPooledBrowser } from '../../src/playwright.js';
 import { withPooledBrowser as withPuppeteer } from '../../src/puppeteer.js';
 import { kernel } from '../../src/services.js';
@@ -181,24 +181,18 @@ describe.each(DRIVERS)('$name', ({ name, run, openPage }) => {
     return page.evaluate<string>(`fetch('/private').then((response) => String(response.status))`);
   };
 
-  it.each<[how: string, use: (lease: AnyLease) => Promise<string>, seen: string]>([
-    ['by the user name and password of a URL', login, 'logged in'],
-    ...(isPuppeteer ? [['by page.authenticate', answer, 'logged in'] as never] : []),
-    ['perhaps, because a response asked for a login', challenged, '401'],
-  ])('a browser whose own context was logged in %s is destroyed', async (_how, use, shown) => {
-    const ended = await run(used.pool, use);
-    expect(ended).toMatchObject({ value: shown, released: 'destroyed' });
+  const expectLogin = (ended: Run<string>, value: string) => {
+    expect(ended).toMatchObject({ value, released: 'destroyed' });
     expect(String(ended.cleanupErrors[0]?.cause)).toContain('HTTP login');
     expect(JSON.stringify(ended.cleanupErrors)).not.toContain('secret');
-    const after = await run(used.pool, loggedIn, { release: 'destroy' });
-    expect(after.value).not.toBe('logged in');
-  });
+  };
 
-  it('a login in a new context ends with it, and the browser is reused', async () => {
-    const ended = await run(used.pool, login, { context: 'new' });
-    expect(ended).toMatchObject({ value: 'logged in', released: 'reused', cleanupErrors: [] });
-    const after = await run(used.pool, loggedIn, { release: 'destroy' });
-    expect(after.value).not.toBe('logged in');
+  it('a login ends with its context or its browser, also if a response only asked for one', async () => {
+    expectLogin(await run(used.pool, login), 'logged in');
+    if (isPuppeteer) expectLogin(await run(used.pool, answer), 'logged in');
+    const inContext = await run(used.pool, login, { context: 'new' });
+    expect(inContext).toMatchObject({ value: 'logged in', released: 'reused', cleanupErrors: [] });
+    expectLogin(await run(used.pool, challenged), '401');
   });
 
   it.each<[how: string, open: (context: OwnContext) => Promise<Page>]>([
