@@ -13,6 +13,7 @@ import { cdp, kernel, type BrowserService } from '../../src/services.js';
 import { rejection } from '../pool/support.js';
 import { useFastClock } from '../support/fake-clock.js';
 import { reply, TOKEN } from '../support/fake-service.js';
+import { sendHead } from '../support/fault-road.js';
 import { answerOwnCommand } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
 
@@ -218,8 +219,8 @@ describe('a connection', () => {
     'ends with a message above the limit of its %s, and the reason; another client continues',
     async (kind, reason) => {
       const attacks: Record<string, (client: WebSocket) => void> = {
-        size: (client) => client.send(Buffer.alloc(73 * 1024 * 1024, 'x')),
-        values: (client) => client.send(hostile(`[${'[],'.repeat(300_000)}0]`)),
+        size: (client) => sendHead(client, 73 * 1024 * 1024),
+        values: (client) => client.send(hostile(`[${'[],'.repeat(251_000)}0]`)),
         levels: (client) => client.send(hostile('['.repeat(2000) + ']'.repeat(2000))),
         fragments: (client) => {
           for (let sent = 0; sent < 20_000; sent++) client.send('[', { fin: false });

@@ -214,3 +214,11 @@ export function textFrame(text: string): Buffer {
   if (payload.length > 125) throw new Error('The text is too long for a small frame');
   return Buffer.concat([Buffer.from([0x81, payload.length]), payload]);
 }
+
+/** Sends the head of a message of this size to a server, which refuses it by its size, and nothing of the message. */
+export function sendHead(client: WebSocket, bytes: number): void {
+  const head = Buffer.alloc(14);
+  head.set([0x81, 0xff]);
+  head.writeBigUInt64BE(BigInt(bytes), 2);
+  (Reflect.get(client, '_socket') as Socket).write(head);
+}

@@ -31,7 +31,10 @@ const used = useLocalPool({
   args: ['--host-resolver-rules=MAP localhost 127.0.0.1:9, MAP *.localhost 127.0.0.1:9'],
 });
 
-const LARGE = Buffer.alloc(8 * 1024 * 1024, 'large ');
+/** Above 1 MB, from which a body waits for memory. */
+const LARGE = Buffer.alloc(2 * 1024 * 1024, 'large ');
+/** More than the 64 MB that CDP can carry. */
+const FILE_PARTS = 33;
 /** Above 256 MB as a message of the browser, in which each becomes 7.3 characters. */
 const ZEROS = 37 * 1024 * 1024;
 const LARGE_UPLOAD = 16 * 1024 * 1024;
@@ -62,10 +65,10 @@ const APP: Record<string, (request: IncomingMessage, response: ServerResponse) =
   '/attachment': (_request, response) => {
     const headers = {
       'content-disposition': 'attachment; filename=a.bin',
-      'content-length': 9 * LARGE.length,
+      'content-length': FILE_PARTS * LARGE.length,
     };
     response.writeHead(200, headers);
-    pipeline(Readable.from(Array.from({ length: 9 }, () => LARGE)), response, () => {});
+    pipeline(Readable.from(Array.from({ length: FILE_PARTS }, () => LARGE)), response, () => {});
   },
   '/gzip': (_request, response) =>
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('compressed')),
@@ -193,34 +196,25 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(String(next)).toMatch(/REFUSED/);
   });
 
-  it('reaches an app with the user and the password of a URL', async () => {
+  it('reaches an app with the user and the password of a URL, nothing but the named hosts, and fails as a local browser if a server is down', async () => {
+    const down = await Site.open(() => {});
+    const unused = down.as('localhost');
     const { value } = await run(
       used.pool,
       async ({ page }) => {
         await page.goto(`${app.replace('//', '//user:secret@')}/headers`);
         const { authorization } = JSON.parse(await page.evaluate(BODY)) as Record<string, string>;
-        return Buffer.from(authorization!.slice('Basic '.length), 'base64').toString();
-      },
-      // A login ends with its context.
-      { exposeNetwork: `localhost:${port}`, context: 'new' },
-    );
-    expect(value).toBe('user:secret');
-  });
-
-  it('exposes nothing but the hosts that are named, and fails as a local browser if a server is down', async () => {
-    const down = await Site.open(() => {});
-    const unused = down.as('localhost');
-    const failures = await run(
-      used.pool,
-      async ({ page }) => {
+        const login = Buffer.from(authorization!.slice('Basic '.length), 'base64').toString();
         // Not earlier: another server may get its port.
         await down[Symbol.asyncDispose]();
         const open = async (url: string) => page.goto(url).catch((error: unknown) => String(error));
-        return [await open(unused), await open(app)];
+        return [login, await open(unused), await open(`http://other.localhost:${port}`)];
       },
-      { exposeNetwork: new URL(unused).host, context: 'new' },
+      // A login ends with its context.
+      { exposeNetwork: `${new URL(unused).host},localhost:${port}`, context: 'new' },
     );
-    expect(failures.value).toEqual([
+    expect(value).toEqual([
+      'user:secret',
       expect.stringContaining('ERR_CONNECTION_REFUSED'),
       expect.stringMatching(/REFUSED/),
     ]);
@@ -537,7 +531,7 @@ describe('with Puppeteer', () => {
         path: join(downloads, 'a.bin'),
         url: `${app}/attachment`,
         suggestedFilename: 'a.bin',
-        size: 9 * LARGE.length,
+        size: FILE_PARTS * LARGE.length,
       },
     ]);
     // Without a folder of this machine, nothing may pass for the file.
