@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
+import { sendHead } from '../support/fault-road.js';
 import { processesOf } from '../support/processes.js';
 import { changed, jwtIn } from './pages/support.js';
 import { ask, startApi, tryWebSocket } from './support.js';
@@ -130,15 +131,16 @@ it.each(['cdp_ws_url', 'webdriver_ws_url'] as const)(
     const session = await api.lease();
     const { socket: other } = await tryWebSocket(session.cdp_ws_url);
     const contents = {
-      '1009 A message may have 100 MiB.': `"${'x'.repeat(101 * 1024 * 1024)}"`,
-      '1009 A message may have 500,000 values and names.': `[${'[],'.repeat(300_000)}0]`,
+      '1009 A message may have 100 MiB.': 101 * 1024 * 1024,
+      '1009 A message may have 500,000 values and names.': `[${'[],'.repeat(251_000)}0]`,
       '1009 A message may have 1,000 levels.': '['.repeat(1e6) + ']'.repeat(1e6),
     };
     for (const [reason, content] of Object.entries(contents)) {
       const { socket } = await tryWebSocket(session[url]);
       socket.removeAllListeners('error').on('error', () => {});
       const closing = once(socket, 'close');
-      socket.send(`{"id":1,"method":"Browser.getVersion","params":${content}}`);
+      if (typeof content === 'number') sendHead(socket, content);
+      else socket.send(`{"id":1,"method":"Browser.getVersion","params":${content}}`);
       const [code, given] = await closing;
       expect(`${code} ${String(given)}`).toContain(reason);
     }

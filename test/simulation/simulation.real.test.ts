@@ -6,7 +6,7 @@ import { describeCampaign, explainFailure, runCampaign } from './campaign.js';
 import { simulate } from './simulate.js';
 import { VirtualClock } from './virtual-clock.js';
 
-const LIFECYCLES = 1_000;
+const LIFECYCLES = 500;
 const MINUTE = 60_000;
 /** Each run of the tests simulates other worlds. A failure prints the seed that repeats it. */
 const FIRST_SEED = randomInt(1_000_000_000);
