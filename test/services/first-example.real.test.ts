@@ -9,8 +9,6 @@ import { TOKEN } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import { useWholeBrowser } from '../support/whole-browser.js';
 
-useWholeBrowser();
-
 /** The first example of the README, with a page that needs no network. Only the environment differs. */
 async function firstExample() {
   const { value, replays, released, cleanupErrors } = await withPooledBrowser(
@@ -75,6 +73,8 @@ describe('the first example runs unchanged', { retry: 1 }, () => {
 
 describeWithChromedriver('the first example runs unchanged', () => {
   it('on webdriver with chromedriver', async () => {
+    // On the headless shell, chromedriver's own page for WebDriver BiDi is the first one.
+    useWholeBrowser();
     await using driver = await Chromedriver.start();
     await using server = await driver.serveWithCapabilities();
     environment('webdriver', server.url, '');
