@@ -54,14 +54,14 @@ export class EventStreams {
   }
 
   /**
-   * Returns the stream of an EventSource that connects again, which may have ended. An interception does not see the id of the last event,
+   * Returns the stream of an EventSource that connects again, which may be over. An interception does not see the id of the last event,
    * which would tell two of one document and URL apart. Another document can request the URL, too, with its own origin, or without cookies:
    * what a server sent to the one that has them is not for the other one.
    */
   take(asked: EventsRequest): EventStream | undefined {
     const waiting = [...this.#all].filter(({ isAbsent, request }) => isAbsent && mayContinue(request, asked));
     const taken = waiting.find(({ request }) => request.hasCookies === asked.hasCookies) ?? waiting[0];
-    if (taken?.hasEnded) this.#all.delete(taken);
+    if (taken?.isOver) this.#all.delete(taken);
     return taken;
   }
 
@@ -88,7 +88,9 @@ export class EventStream {
   readonly request: EventsRequest;
   /** Its EventSource is between two parts. */
   isAbsent = false;
-  hasEnded = false;
+  #hasEnded = false;
+  /** Its EventSource has received the end, too: until then, what arrived while it was absent waits for it. */
+  isOver = false;
   /** What the events that the page has received say. */
   lastId = '';
   #retry = USUAL_RETRY;
@@ -114,7 +116,7 @@ export class EventStream {
       this.#wake();
     });
     const end = () => {
-      this.hasEnded = true;
+      this.#hasEnded = true;
       this.#wake();
     };
     rest.once('end', end).once('error', end);
@@ -130,7 +132,7 @@ export class EventStream {
   close(): void {
     clock.clearTimeout(this.#absence);
     this.#response.rest.destroy();
-    this.hasEnded = true;
+    this.#hasEnded = true;
     this.#onGone();
   }
 
@@ -164,22 +166,23 @@ export class EventStream {
   }
 
   get #isReady(): boolean {
-    return this.hasEnded || endOfEvents(this.#text) > 0;
+    return this.#hasEnded || endOfEvents(this.#text) > 0;
   }
 
   #take(): ExposedResponse {
-    const events = this.hasEnded ? this.#text : this.#text.slice(0, endOfEvents(this.#text));
+    const events = this.#hasEnded ? this.#text : this.#text.slice(0, endOfEvents(this.#text));
     this.#text = this.#text.slice(events.length);
     this.#response.rest.resume();
+    this.isOver = this.#hasEnded;
     for (const [, field, value = ''] of events.matchAll(KEPT)) {
       if (field === 'retry' && /^\d+$/.test(value)) this.#retry = value;
       if (field === 'id' && !value.includes('\0')) this.lastId = value;
     }
     // Of a stream that has ended, its EventSource names the last event, after the time that its server asked for.
-    this.#leave(LONGEST_ABSENCE + (this.hasEnded ? Number(this.#retry) : 0));
+    this.#leave(LONGEST_ABSENCE + (this.#hasEnded ? Number(this.#retry) : 0));
     // The browser removes one at the beginning of each part.
     const mark = events.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : '';
-    const body = this.hasEnded
+    const body = this.#hasEnded
       ? `retry: ${this.#retry}\n\n${events}`
       : `${mark}${events}retry: ${PAUSE}\nevent: ${PART_ENDS}\ndata:\n\n`;
     const { headers } = this.#response;

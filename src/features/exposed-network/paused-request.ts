@@ -120,7 +120,7 @@ export class PausedRequest {
     const { frameId, request } = this.#paused;
     const isOfEventSource = this.#isOfEventSource;
     const before = isOfEventSource ? events.take(this.#ofEvents) : undefined;
-    if (before?.hasEnded === false) return this.#fulfil(await before.next(signal));
+    if (before?.isOver === false) return this.#fulfil(await before.next(signal));
     // The browser adds these below the interception.
     const added: Record<string, string> = isOfEventSource
       ? { Pragma: 'no-cache', 'Cache-Control': 'no-cache' }
