@@ -41,7 +41,7 @@ const megabytes = (headers: (count: number) => Record<string, string | number>):
   return (request, response) => {
     const { searchParams } = new URL(request.url!, 'http://a');
     const count = Number(searchParams.get('mb'));
-    response.writeHead(Number(searchParams.get('status') ?? 200), headers(count));
+    response.writeHead(200, headers(count));
     if (request.method === 'HEAD') return response.end();
     const all = Array.from({ length: count }, () => MEGABYTE);
     return pipeline(Readable.from(all), response, () => {});
@@ -55,9 +55,9 @@ const allowed = (request: IncomingMessage) => ({
   vary: 'origin',
 });
 
-/** A silent sound of 80 MB: one channel of one byte, 44,100 times in a second. */
+/** A silent sound of 20 MB: one channel of one byte, 44,100 times in a second. */
 const SOUND = {
-  size: 44 + 80 * MEGABYTE.length,
+  size: 44 + 20 * MEGABYTE.length,
   head() {
     const head = Buffer.from('RIFF____WAVEfmt ________________________data____', 'latin1').subarray(0, 44);
     head.writeUInt32LE(this.size - 8, 4);
@@ -76,6 +76,8 @@ const SOUND = {
 };
 /** Megabytes that the last client of `/flood` has taken. */
 let flooded = 0;
+/** Responses that wait for `/release`. */
+const held = new Set<ServerResponse>();
 /** The open streams of events of `/live`. */
 const live = new Set<ServerResponse>();
 
@@ -149,7 +151,7 @@ const ANSWERS: Record<string, Answer> = {
       .write(MEGABYTE, () => response.destroy());
   },
   '/downloads': html(
-    '<a id=named download="named.bin" href="/large?mb=70">named</a><a id=new target=_blank href="/attachment?mb=70">new</a>',
+    '<a id=named download="named.bin" href="/large?mb=9">named</a><a id=new target=_blank href="/attachment?mb=65">new</a>',
   ),
   '/flood': async (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' });
@@ -170,8 +172,9 @@ const ANSWERS: Record<string, Answer> = {
     const timer = setInterval(() => response.write(Buffer.alloc(4410, 0x80)), 100);
     response.on('close', () => clearInterval(timer));
   },
-  '/slow-named': (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': 12 }).write('first ');
+  '/slow-named': ({ url }, response) => {
+    const status = Number(new URL(url!, 'http://a').searchParams.get('status') ?? 200);
+    response.writeHead(status, { 'content-type': 'text/plain', 'content-length': 12 }).write('first ');
     setTimeout(() => response.end('second'), 1500);
   },
   '/sound.wav': ({ headers }, response) => {
@@ -233,6 +236,12 @@ const ANSWERS: Record<string, Answer> = {
   },
   '/public': html('<title>public</title>', { 'content-security-policy': 'treat-as-public-address' }),
   '/never': () => {},
+  '/held': (_request, response) => void held.add(response),
+  '/release': (_request, response) => {
+    for (const one of held) one.end();
+    held.clear();
+    response.end();
+  },
   '/never-ends': (_request, response) =>
     response.writeHead(200, { 'content-type': 'text/plain' }).write('start'),
   '/delayed': (_request, response) => setTimeout(() => response.end('later'), 100),
