@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join, resolve } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { useLocalPool } from '../support/local.js';
-import { variablesOf } from '../support/program.js';
+import { Program, variablesOf, type Environment } from '../support/program.js';
 import { Site } from '../support/site.js';
 import { EXAMPLE_TIMEOUT, runCommand } from './support.js';
 
@@ -28,20 +28,28 @@ const shop: RequestListener = async (request, response) => {
     return response.end('<h1>Account</h1>');
   }
   const [, user = 'nobody'] = /user=(\w+)/.exec(headers.cookie ?? '') ?? [];
+  if (url === '/') return response.end('<h1>Shop</h1>');
   return response.end(`<h1>Order ${url.split('/').at(-1)} of ${user}</h1>`);
 };
 
 it(
-  'log-in-once: signs in once, and uses the login in a job, in both suites and with Puppeteer',
+  'log-in-once and test-suites: sign in once, and use the login in a job, in suites of both runners and with Puppeteer',
   async () => {
     await using site = await Site.open(shop);
     const guide = readFileSync('examples/guides/log-in-once.md', 'utf8');
-    const run = runnerOf(guide, { 'https://shop.example.com': site.url }, { SHOP_PASSWORD: 'secret' });
+    const ofSuites = readFileSync('examples/guides/test-suites.md', 'utf8');
+    const run = runnerOf(guide + ofSuites, { 'https://shop.example.com': site.url });
     const [logIn, job, ...suites] = commandsOf(guide);
+    const otherSuites = commandsOf(ofSuites);
     expect(await run(logIn!)).toBe('Signed in; the browser was reused.\n');
     expect(await run(job!)).toBe('Order 1 of ada\nOrder 2 of ada\nOrder 3 of ada\n');
-    expect(suites).toHaveLength(2);
-    for (const suite of suites) expect(await run(suite)).toContain('1 passed');
+    expect([suites.length, otherSuites.length]).toEqual([2, 2]);
+    // One run of each runner: the commands of the guides differ in the names of their files.
+    for (const [index, suite] of suites.entries()) {
+      const [start, file] = /^(.* )(shop\S+)$/.exec(otherSuites[index]!)!.slice(1) as [string, string];
+      expect(suite.startsWith(start)).toBe(true);
+      expect(await run(`${suite} ${file}`)).toContain('2 passed');
+    }
     expect(await run('npx tsx cookies.mts')).toBe('Order 1 of ada\n');
     expect(used.local.stats().leased).toBe(0);
   },
@@ -68,7 +76,7 @@ it(
     });
     const guide = readFileSync('examples/guides/polite-jobs.md', 'utf8');
     const sites = { 'https://shop.example.com': shop.url, 'https://books.example.com': books.url };
-    const run = runnerOf(guide, sites, {});
+    const run = runnerOf(guide, sites);
     expect(await run(commandsOf(guide)[0]!)).toBe('6 done, 0 failed, 1 retried\n');
     expect(requests).toEqual({ shop: 4, most: 1, now: 0 });
   },
@@ -87,7 +95,7 @@ it(
       return response.end('a,b\n');
     });
     const guide = readFileSync('examples/guides/downloads.md', 'utf8');
-    const run = runnerOf(guide, { 'https://shop.example.com': site.url }, {});
+    const run = runnerOf(guide, { 'https://shop.example.com': site.url });
     const [report, folder, job, upload] = commandsOf(guide);
     expect(await run(report!)).toBe('Saved report.csv.\n');
     expect(await run('cat report.csv')).toBe('a,b\n');
@@ -122,11 +130,6 @@ const GUIDES = [
     outputs: ['Live view: none\nShop\n', '1 browser is leased\n', 'Shop\n'],
   },
   {
-    guide: 'test-suites',
-    title: 'runs a test of Playwright Test and one of Vitest',
-    outputs: [/1 passed/, /1 passed/],
-  },
-  {
     guide: 'scraping-jobs',
     title: 'runs a job with retries, and does not repeat a failure that lasts',
     outputs: ['SITE/items/1 Shop\nSITE/items/2 Shop\nSITE/items/3 Error: There is no such item 1\n'],
@@ -142,7 +145,7 @@ it.each(GUIDES)(
       response.end('<link rel=icon href=data:,><title>Shop</title><h1>Shop</h1>');
     });
     const text = readFileSync(`examples/guides/${guide}.md`, 'utf8');
-    const run = runnerOf(text, { 'https://shop.example.com': site.url }, {});
+    const run = runnerOf(text, { 'https://shop.example.com': site.url });
     const commands = commandsOf(text);
     expect(commands).toHaveLength(outputs.length);
     for (const [at, command] of commands.entries()) {
@@ -157,9 +160,38 @@ it.each(GUIDES)(
   EXAMPLE_TIMEOUT,
 );
 
+it('the programs have left nothing open: their process ends', async () => {
+  programs.child.stdin!.end();
+  expect(await programs.ended).toMatchObject({ code: 0 });
+});
+
 /** The lines of the guide's first block of commands. */
 function commandsOf(guide: string): string[] {
   return /```sh\n([^]*?)\n```/.exec(guide)![1]!.split('\n');
+}
+
+/** Runs the programs of the guides. */
+let programs: Program;
+let ran = 0;
+afterAll(() => void programs?.child.kill('SIGKILL'));
+
+/** Runs a program of a guide in a folder. Resolves to its output. */
+async function runProgram(folder: string, file: string): Promise<string> {
+  programs ??= new Program(['--import', 'tsx', 'test/examples/run-programs.mjs'], variables(), {
+    stdin: 'pipe',
+  });
+  const mark = `program ${++ran} has ended`;
+  const from = programs.stdout.length;
+  programs.child.stdin!.write(`${JSON.stringify({ folder: resolve(folder), file, mark })}\n`);
+  const fails = programs.ended.then(({ stdout, stderr }) => {
+    throw new Error(`The program has failed:\n${stdout}${stderr}`);
+  });
+  await Promise.race([programs.prints(new RegExp(mark)), fails]);
+  return programs.stdout.slice(from, programs.stdout.indexOf(mark));
+}
+
+function variables(): Environment {
+  return { NO_COLOR: '1', ...variablesOf(used.local), SHOP_PASSWORD: 'secret' };
 }
 
 /**
@@ -167,7 +199,7 @@ function commandsOf(guide: string): string[] {
  *
  * @param replaced Addresses of the guide, and those to use instead.
  */
-function runnerOf(guide: string, replaced: Record<string, string>, environment: Record<string, string>) {
+function runnerOf(guide: string, replaced: Record<string, string>) {
   // Inside the repository, where `pooled-browser` is the built package.
   mkdirSync('reports', { recursive: true });
   const folder = mkdtempSync(join('reports', 'guide-'));
@@ -176,8 +208,11 @@ function runnerOf(guide: string, replaced: Record<string, string>, environment: 
     const text = Object.entries(replaced).reduce((all, [from, to]) => all.replaceAll(from, to), code!);
     writeFileSync(join(folder, name!), text);
   }
-  const variables = { NO_COLOR: '1', ...variablesOf(used.local), ...environment };
   // npx does not find the package in its own repository.
   const program = `node ${resolve('dist/cli/main.js')}`;
-  return (command: string) => runCommand(command.replace('npx pooled-browser', program), variables, folder);
+  return async (command: string) => {
+    const [, file] = /^npx tsx (\S+)$/.exec(command) ?? [];
+    if (file !== undefined) return runProgram(folder, file);
+    return runCommand(command.replace('npx pooled-browser', program), variables(), folder);
+  };
 }
