@@ -16,7 +16,7 @@ export interface Child {
   output: () => string;
 }
 
-/** Runs pool.ts, and waits until its browsers have started. */
+/** Runs pool.mjs, and waits until its browsers have started. */
 export async function startChild(way: string): Promise<Child> {
   const child = spawnChild(way);
   const hasStarted = () => child.output().includes('ready') || child.process.exitCode !== null;
@@ -25,15 +25,12 @@ export async function startChild(way: string): Promise<Child> {
   return child;
 }
 
-/** Runs pool.ts without waiting. */
+/** Runs pool.mjs without waiting. */
 export function spawnChild(way: string): Child {
   const folder = mkdtempSync(join(tmpdir(), 'c-'));
-  const script = fileURLToPath(new URL('pool.ts', import.meta.url));
-  const env = { ...process.env, TMPDIR: folder, TSX_DISABLE_CACHE: '1' };
-  const child = spawn(process.execPath, ['--import', 'tsx', script, way], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const script = fileURLToPath(new URL('pool.mjs', import.meta.url));
+  const env = { ...process.env, TMPDIR: folder };
+  const child = spawn(process.execPath, [script, way], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => (output += String(chunk)));

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startLocalPool } from '../../../src/local.js';
+import { startLocalPool } from 'pooled-browser/local';
 
 /** Starts a local pool and ends without closing it. The first argument names how. */
 const size = process.argv[2] === 'exit' ? 2 : 1;
@@ -8,7 +8,7 @@ const pool = await startLocalPool({ pools: [{ size, headless }] });
 while (pool.stats().idle < size) await sleep(5);
 process.stdout.write('ready\n');
 
-const ways: Record<string, () => void> = {
+const ways = {
   exit: () => process.exit(7),
   wait: () => {},
   windows: () => {},
@@ -28,9 +28,9 @@ const ways: Record<string, () => void> = {
   },
 };
 
-ways[process.argv[2]!]!();
+ways[process.argv[2]]();
 
-async function closeMyself(): Promise<void> {
+async function closeMyself() {
   const { idle } = pool.stats();
   await pool.close();
   process.stdout.write(`closed by its own listener, ${idle} idle until then\n`);
