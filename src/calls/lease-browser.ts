@@ -10,6 +10,7 @@ import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { callback, readOption } from '../shared/options.js';
 import { DetachedLease, readDetachedLease } from './detached-lease.js';
+import { adviceInside, inside } from './nesting.js';
 import {
   attachChecks,
   heldLeaseChecks,
@@ -53,7 +54,7 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
   readOption(callback(), 'fn', fn);
   const settings = readLeaseOptions(runChecks, rest, { caller, connector });
-  const plan = { pool: resolvePool(pool), settings, connector };
+  const plan = { pool: resolvePool(pool), settings, connector, advise: adviceInside() };
   const opening = loadLease().then(async ({ openLease, createFeatures }) =>
     openLease({ ...plan, features: await createFeatures(settings) }),
   );
@@ -69,7 +70,7 @@ async function callAndEnd<Handles, Value, Session extends object>(
   let value: Value;
   try {
     await lease.beginRun();
-    value = await lease.runCallback(fn);
+    value = await lease.runCallback(inside(lease, fn));
   } catch (error) {
     await lease.end({ status: 'failed', error });
     reportUncaughtRuns();
@@ -129,7 +130,7 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   const caller = isOfFixtures ? 'pooledBrowser' : 'leaseBrowser';
   const settings = readLeaseOptions(heldLeaseChecks, rest, { caller, connector });
   const isOwnContextUsed = isOfFixtures ? false : undefined;
-  const plan = { settings, connector, addedNames: NAMES, isOwnContextUsed };
+  const plan = { settings, connector, addedNames: NAMES, isOwnContextUsed, advise: adviceInside() };
   const resolved = resolvePool(pool);
   const opening = loadLease().then(async ({ openLease, createFeatures }) =>
     openLease({ ...plan, pool: resolved, features: await createFeatures(settings) }),
@@ -151,7 +152,8 @@ export async function leaseSession<Session extends object, Handles = never>(
   const read = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
   const settings = { ...read, exposeNetwork, reconnect: 'eager' } as const;
   const { openLease, createFeatures } = await loadLease();
-  const plan = { pool, settings, features: await createFeatures(settings) };
+  const features = await createFeatures(settings);
+  const plan = { pool, settings, features, advise: adviceInside() };
   return connector ? openLease({ ...plan, connector }) : openLease(plan);
 }
 
@@ -232,7 +234,7 @@ function pooledBrowser<Handles, Session extends object>(
     use: <Value>(fn: (handles: Handles) => Value | PromiseLike<Value>) => link.use(fn),
     reconnect: () => link.renew(),
     downloads: features.downloads.files,
-    replays: () => features.replays.soFar(),
+    replays: async () => features.replays?.soFar() ?? [],
     detach: async () => {
       const { idOrName, baseUrl } = pool.api;
       return new DetachedLease({ pool: idOrName, baseUrl, ...(await lease.detach()) });
@@ -240,7 +242,7 @@ function pooledBrowser<Handles, Session extends object>(
     release,
     [Symbol.asyncDispose]: async () => void (await release()),
   };
-  for (const name of Object.keys(lease.handles)) {
+  for (const name of Object.keys(lease.handles as object)) {
     const get = () => lease.handles[name as keyof Handles];
     Object.defineProperty(browser, name, { get, enumerable: true });
   }

@@ -14,6 +14,7 @@ import { duration } from '../shared/errors.js';
 import { ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
+import { adviceInside } from './nesting.js';
 import { Refusal } from './proxy-client.js';
 import type { ProxyEndpoint } from './proxy-endpoint.js';
 import type { CallSettings } from '../lease/options.js';
@@ -66,7 +67,8 @@ export function openFor<Session extends object>(
       settings.onEvent?.(event);
     };
     const own = { ...settings, ...how, onEvent };
-    return openLease({ pool, connector, settings: own, features: await createFeatures(own) });
+    const features = await createFeatures(own);
+    return openLease({ pool, connector, settings: own, features, advise: adviceInside() });
   };
   const { refuses } = coreOf(pool).service;
   return async ({ name = settings.name, ...how }) => {

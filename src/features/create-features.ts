@@ -1,21 +1,19 @@
-import { StandIns } from './stand-ins.js';
 import type { LeaseFeature } from '../lease/feature.js';
 import type { ConnectedLease } from '../lease/lease.js';
-import { lazy } from '../shared/lazy.js';
 import type { Together } from '../shared/together.js';
+import type { Declaration } from './declaration.js';
 import * as features from './features.js';
+import { StandIns } from './stand-ins.js';
 
-type Classes = {
-  readonly [Name in keyof typeof features]: Awaited<ReturnType<(typeof features)[Name]['load']>>;
+type Creators = { readonly [Name in keyof typeof features]: (typeof features)[Name]['create'] };
+
+/** The features of a lease, by their names in the list. One whose option is off does not exist. */
+export type LeaseFeatures = {
+  readonly [Name in keyof Creators]: Awaited<ReturnType<Creators[Name]>>;
 };
-
-/** One object of each feature, by its name in the list. */
-export type LeaseFeatures = { readonly [Name in keyof Classes]: InstanceType<Classes[Name]> };
 /** The checked options that the features take. */
 type Settings = Together<{
-  [Name in keyof Classes]: Classes[Name] extends new (settings: infer Own, ...rest: never[]) => LeaseFeature
-    ? Own
-    : unknown;
+  [Name in keyof Creators]: Parameters<Creators[Name]> extends [infer Own, ...unknown[]] ? Own : unknown;
 }>;
 
 /** A connected lease with all features. */
@@ -25,31 +23,24 @@ export type PooledLease<Handles, Session extends object = object> = ConnectedLea
   LeaseFeatures
 >;
 
-/** Imports the class of a feature. */
-type LoadFeature = () => Promise<
-  new (settings: never, isForTasks: boolean, between: { readonly standIns: StandIns }) => LeaseFeature
->;
+interface ListedFeature {
+  readonly declared: Declaration;
+  /** Loads its class, unless its option is off. It sees all options. */
+  readonly create: (settings: never, standIns: StandIns) => Promise<LeaseFeature | undefined>;
+}
 
-/** Imports the classes of the features, at the first lease. */
-export const loadFeatures = lazy(() =>
-  Promise.all(
-    Object.entries<{ load: LoadFeature }>(features).map(
-      async ([name, { load }]) => [name, await load()] as const,
-    ),
-  ),
-);
+const all = Object.entries<ListedFeature>(features);
 
-/**
- * Creates the features of a lease, where the call begins: see `nesting`.
- *
- * @param isForTasks The lease is for tasks, which open their own pages.
- */
-export async function createFeatures(settings: Settings, isForTasks = false): Promise<LeaseFeatures> {
-  const loaded = await loadFeatures();
-  // What one feature makes, and another one uses.
-  const between = { standIns: new StandIns() };
-  const created = loaded.map(
-    ([name, Feature]) => [name, new Feature(settings as never, isForTasks, between)] as const,
+/** Creates the features of a lease. */
+export async function createFeatures(settings: Settings): Promise<LeaseFeatures> {
+  // Files that one feature announces, and another one receives.
+  const standIns = new StandIns();
+  const creating = all.map(
+    async ([name, { create }]) => [name, await create(settings as never, standIns)] as const,
   );
-  return Object.fromEntries(created) as unknown as LeaseFeatures;
+  // First: the result of a feature replaces what stands for it.
+  const off: LeaseFeature = {
+    summary: Object.assign({}, ...all.map(([, { declared }]) => declared.none?.())),
+  };
+  return { off, ...Object.fromEntries(await Promise.all(creating)) } as unknown as LeaseFeatures;
 }

@@ -32,6 +32,8 @@ export interface Declaration {
   readonly checks: { readonly [Name in Caller]?: Checks };
   /** Refuses options that exclude each other, and what the library can't do. Returns the options that differ. */
   readonly verify?: (settings: never, connector: CheckingConnector | undefined) => object | void;
+  /** Its part of the result of a lease without it. */
+  readonly none?: () => object;
   /** The environment variable of an option. `refusal`: why a call fails that does not take the option. */
   readonly variable?: {
     readonly option: string;
@@ -46,9 +48,16 @@ export interface Adds<Types> {
   readonly [TYPES]?: Types;
 }
 
-/** Declares a feature: `declareFeature<{ run: ArtifactsOptions }>()({ … })`. The compiler refuses one without checks of its options. */
+/** What a declaration needs: checks of all its options, and its part of a result without it. */
+type Needed<Types extends AddedTypes> = Declaration & {
+  checks: Record<keyof Types & Caller, Checks>;
+} & (Types extends {
+    result: infer Result;
+  }
+    ? { none: () => Result }
+    : object);
+
+/** Declares a feature: `declareFeature<{ run: ArtifactsOptions }>()({ … })`. The compiler refuses one that lacks what it needs. */
 export function declareFeature<Types extends AddedTypes = object>() {
-  return <Declared extends Declaration & { checks: Record<keyof Types & Caller, Checks> }>(
-    declared: Declared,
-  ) => declared as Declared & Adds<Types>;
+  return <Declared extends Needed<Types>>(declared: Declared) => declared as Declared & Adds<Types>;
 }

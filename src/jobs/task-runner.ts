@@ -1,4 +1,5 @@
 import type { Workspace } from '../drivers/connector.js';
+import { inside } from '../calls/nesting.js';
 import type { PooledLease } from '../features/create-features.js';
 import type { Callback } from '../lease/context.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
@@ -162,7 +163,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
   get #place(): AttemptPlace<Session> {
     const { context, features } = this.#lease;
     const { session, sessionId } = context;
-    return { session, sessionId, replays: features.replays.started };
+    return { session, sessionId, replays: features.replays?.started ?? [] };
   }
 
   /** Begins to collect what the options ask for. Without isolation, other tasks may use the same context. */
@@ -221,7 +222,9 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
         abort.dispose();
       }
     };
-    const [result] = await Promise.allSettled([this.#lease.runCallback(call, { index })]);
+    const [result] = await Promise.allSettled([
+      this.#lease.runCallback(inside(this.#lease, call), { index }),
+    ]);
     return { result, hasTimedOut };
   }
 

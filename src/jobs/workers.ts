@@ -1,3 +1,4 @@
+import { adviceInside } from '../calls/nesting.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
 import { isTransientError } from '../net/status.js';
@@ -87,7 +88,9 @@ export class Workers<Handles, Input, Value, Session extends object> {
       pool,
       connector,
       settings: own,
-      features: await createFeatures(own, true),
+      features: await createFeatures(own),
+      isForTasks: true,
+      advise: adviceInside(),
       isOwnContextUsed,
       addedNames: NAMES,
     });

@@ -8,6 +8,7 @@ import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../sha
 import type { Call } from './call.js';
 import type { CallContext } from './context.js';
 import type { LeaseStep } from './events.js';
+import type { LeasePlan } from './plan.js';
 
 /** The outcome of a request that leased no browser. */
 type Failure = Exclude<AcquireOutcome<object>, { kind: 'granted' }>;
@@ -24,7 +25,7 @@ interface FailedAttempt {
   readonly isPaced: boolean;
 }
 
-type AttemptedCall = Pick<Call, 'context' | 'counts' | 'hooks' | 'pool'>;
+type AttemptedCall = Pick<Call, 'context' | 'counts' | 'pool'> & { readonly plan: Pick<LeasePlan, 'advise'> };
 
 /** What the acquire requests of a call have shown: whether another one follows, and what the call throws. */
 export class AcquireAttempts {
@@ -135,7 +136,7 @@ export class AcquireAttempts {
       // A larger pool does not help if the service can't be reached.
       !(failure instanceof PoolConnectionError) &&
         `${advice}, enlarge the pool, or look for leases that are not released.`,
-      ...this.#call.hooks.advise(),
+      this.#call.plan.advise?.(this.#call.pool),
     ];
     return new AcquireTimeoutError(sentences.filter(Boolean).join(' '), {
       ...this.facts,

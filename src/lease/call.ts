@@ -40,7 +40,6 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     this.context = {
       pool,
       settings,
-      shared: Object.assign({}, ...Object.values(features).map(({ shares }) => shares)),
       signal: this.#abort.signal,
       abort: (reason) => this.#abort.abort(reason),
       emit: this.#emit,
@@ -65,7 +64,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   /** How the call connects, for the checks of pools and browsers. */
   get how(): HowToConnect {
     const { connector, settings } = this.plan;
-    return { protocol: settings.protocol, connector, needsCdp: this.hooks.first('needsCdp') };
+    return { protocol: settings.protocol, connector, needsCdp: this.hooks.need('cdp') };
   }
 
   /** Ends the call: emits its last event, and keeps its summary for `runOf`. */

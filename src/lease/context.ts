@@ -8,10 +8,8 @@ import type { CallSettings } from './options.js';
 /** One call, for everything that works for it: plain data and functions. `Step` are the events that it may emit. */
 export interface CallContext<Step extends AnyStep = AnyStep> {
   readonly pool: PoolCore;
-  /** The options of the heart. A feature that has options of its own receives them in its constructor. */
+  /** The options of the heart. */
   readonly settings: CallSettings;
-  /** What the features share with each other. */
-  readonly shared: Readonly<Record<string, unknown>>;
   /** Aborts when the work must end: by the caller's signal, a timeout, or the loss of the browser. */
   readonly signal: AbortSignal;
   /** Ends the work. Only the first reason counts. */

@@ -1,24 +1,13 @@
 import { endHandles } from '../drivers/end-handles.js';
-import type { OpenConnection } from '../drivers/open-browser.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
-import { clock, startTimer } from '../shared/clock.js';
+import { clock, nextTurn, startTimer } from '../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
 import type { Call } from './call.js';
 import type { Callback, LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
-import type {
-  FeatureSet,
-  HandlesOf,
-  OpenedPart,
-  OwnOf,
-  EndWork,
-  SummaryOf,
-  WorkPart,
-  WorkResult,
-} from './feature.js';
+import type { EndWork, FeatureSet, LeaseEnding, SummaryOf, Work, WorkPart, WorkResult } from './feature.js';
 import type { HeldBrowser } from './held-browser.js';
-import type { EndHook } from './hooks.js';
 import { expectKeptSession, type Link } from './link.js';
 import type { Handover, LeaseEnd } from './plan.js';
 import type { LeaseSummary } from './summary.js';
@@ -26,6 +15,9 @@ import { writeFiles } from './write-files.js';
 
 /** Time for the library to disconnect, in ms; then the socket is closed. */
 const DISCONNECT_TIMEOUT = 2000;
+
+/** Turns of the event loop: Playwright passes a call on in the next one, and its command arrives here in the one after. */
+const SENDING_TURNS = 2;
 
 /** A leased browser that another program uses. The holder must call `end`. */
 export class Lease<Session extends object = object, Features extends FeatureSet = FeatureSet> {
@@ -39,8 +31,6 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   /** Why the call has failed. Undefined before its end, and if it succeeded. */
   failure: { readonly error?: unknown } | undefined;
   readonly #link: Link<unknown> | undefined;
-  /** What the features saved at the end of a detached lease. */
-  #saved: Handover['features'] = {};
   #ended: Promise<LeaseSummary<Session> & SummaryOf<Features>> | undefined;
 
   constructor(call: Call<Session, Features>, browser: HeldBrowser<Session>, link?: Link<unknown>) {
@@ -51,9 +41,15 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     this.#link = link;
   }
 
-  /** What its user receives. */
-  get part(): OpenedPart | undefined {
-    return undefined;
+  /** The lease itself, for the features. */
+  get work(): Work {
+    const { context: lease } = this;
+    return { kind: 'lease', scope: 'browser', lease, connection: undefined, handles: undefined };
+  }
+
+  /** Whether the end has begun. */
+  get isEnding(): boolean {
+    return this.#ended !== undefined;
   }
 
   /** Disconnects and leaves the browser leased. Resolves with what another process needs to continue. */
@@ -62,10 +58,10 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     if (this.#ended) throw this.#over();
     signal.throwIfAborted();
     expectKeptSession(this.context, 'detach');
-    const noDetach = this.call.hooks.first('noDetach');
+    const noDetach = this.call.hooks.need('thisProcess');
     if (noDetach !== undefined) throw new InvalidOptionError('detach', noDetach);
     await this.end({ status: 'ok', isDetached: true });
-    return { ...this.browser.handover, features: this.#saved };
+    return { ...this.browser.handover, features: this.call.hooks.saved };
   }
 
   /**
@@ -83,8 +79,6 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const { name = pool.idOrName } = settings;
     const leaves = isDetached || plan.settings.release === 'leave';
     const connection = this.#link?.connection;
-    const ending = { lease: context, connection, status: outcome.status, leaves };
-    const features = (hook: EndHook) => hooks.end(hook, ending);
     const attempt = attempting(context);
     const cutIf = async (isDue: boolean) => {
       if (isDue) await writeFiles(context, connection);
@@ -104,19 +98,11 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     await cutIf(!isReachable());
     if (signal.aborted) await attempt('end the work after an abort', endOnce);
     await cutIf(signal.aborted);
-    await features('stop');
-    await attempt('collect', () => Promise.all([endOnce(), features('collect')]));
+    const ending = await this.#endingOf(outcome.status, leaves);
+    await attempt('stop', () => Promise.all([endOnce(), hooks.stop(ending)]));
     await cutIf(signal.aborted);
-    const released = await this.#leave({
-      ...outcome,
-      isDetached,
-      leaves,
-      connection,
-      features,
-      attempt,
-      handles,
-    });
-    await features('released');
+    const released = await this.#leave({ ...outcome, isDetached, ending, attempt, handles });
+    await hooks.released();
 
     const results = await ended;
     // A call whose signal aborted during the release rejects too.
@@ -126,9 +112,10 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   }
 
   /** Cleans the browser and releases it, or leaves it. With `awaitRelease: false`, the call ends before that. */
-  async #leave({ isDetached, leaves, connection, features, attempt, handles, ...outcome }: Leaving) {
+  async #leave({ isDetached, ending, attempt, handles, ...outcome }: Leaving) {
     const { browser, context } = this;
     const { settings, pool } = context;
+    const { connection, leaves } = ending;
     const isLater = !settings.awaitRelease && !leaves;
     const endLibrary = () =>
       attempt('end handles', () => endHandles(handles ?? [], (cause) => this.#over(cause)));
@@ -139,14 +126,13 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
       await endLibrary();
     }
     const cleaned = attempt('clean', async () => (leaves ? false : browser.cleanUp(connection)));
-    const listed = features('cleaning');
+    const finished = this.call.hooks.finish(ending);
     const release = async () => {
       const healthy = (await cleaned) ?? false;
-      await listed;
+      await finished;
       // Also of a browser that is left.
       await writeFiles(context, connection);
       await browser.endPages(connection);
-      if (isDetached) this.#saved = this.call.hooks.save();
       await attempt('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
       // From now on no message can reach the browser, whatever the library reports.
       await attempt('cut', () => connection?.cut());
@@ -157,8 +143,15 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     };
     const releasing = release();
     pool.client.background.track(releasing);
-    await listed;
+    await finished;
     return isLater ? 'pending' : releasing;
+  }
+
+  async #endingOf(status: LeaseEnd['status'], leaves: boolean): Promise<LeaseEnding> {
+    const connection = this.#link?.connection;
+    for (let turn = 0; connection && turn < SENDING_TURNS; turn++) await nextTurn();
+    const methodsInFlight = connection?.socket.methodsInFlight ?? [];
+    return { lease: this.context, connection, status, leaves, methodsInFlight };
   }
 
   /** @param cause Of a method of the library's page, browser, … */
@@ -172,9 +165,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
 
 /** What the last part of the end of a lease needs. */
 interface Leaving extends Pick<LeaseEnd, 'status' | 'error' | 'isDetached'> {
-  readonly leaves: boolean;
-  readonly connection: OpenConnection<unknown> | undefined;
-  readonly features: (hook: EndHook) => Promise<void>;
+  readonly ending: LeaseEnding;
   readonly attempt: ReturnType<typeof attempting>;
   readonly handles: Iterable<object> | undefined;
 }
@@ -192,27 +183,26 @@ export class ConnectedLease<
     this.link = link;
   }
 
-  override get part(): OpenedPart {
-    return { connection: this.link.connection, handles: this.handles };
+  override get work(): Work {
+    return { ...super.work, connection: this.link.connection, handles: this.handles as object };
   }
 
-  /** The handles of the library over the present connection, and those of the features. */
-  get handles(): Handles & HandlesOf<Features> & object {
-    return { ...this.link.connection.handles, ...this.call.hooks.handles(this.context) };
+  /** The handles of the library over the present connection. */
+  get handles(): Handles {
+    return this.link.connection.handles;
   }
 
   /** Begins the run of the whole lease, for the features. It ends with the lease, whoever ends that. */
   async beginRun(): Promise<void> {
     this.context.signal.throwIfAborted();
-    const run = this.beginWork({ kind: 'run', handles: this.handles, scope: 'browser' });
+    const run = this.call.hooks.begin({ ...this.work, kind: 'run' });
     this.run = run;
     await run;
   }
 
-  /** Begins a task or a test, for the features. The caller must call the function that ends it. @param own Options of this part alone. */
-  beginWork(part: WorkPart, own?: OwnOf<Features> & object): Promise<EndWork<WorkResult<Features>>> {
-    const { context: lease, link } = this;
-    return this.call.hooks.begin({ ...part, lease, connection: link.connection }, own);
+  /** Begins a task or a test, for the features. The caller must call the function that ends it. */
+  beginWork(part: WorkPart): Promise<EndWork<WorkResult<Features>>> {
+    return this.call.hooks.begin({ ...this.work, ...part });
   }
 
   /**
@@ -220,10 +210,7 @@ export class ConnectedLease<
    *
    * @param task The index of the task, if one lease runs many.
    */
-  async runCallback<Value>(
-    fn: Callback<Handles & HandlesOf<Features>, Value, Session>,
-    task?: { index: number },
-  ): Promise<Value> {
+  async runCallback<Value>(fn: Callback<Handles, Value, Session>, task?: { index: number }): Promise<Value> {
     const { link } = this;
     const lease: LeaseContext<LeaseStep<Session>, Session> = this.context;
     const { session, signal, sessionId, settings, pool, abort, emit, time } = lease;
@@ -237,7 +224,7 @@ export class ConnectedLease<
       signal.throwIfAborted();
       const callFn = async () => fn({ ...this.handles, session, signal });
       const work = async () => {
-        const returned = await raceAbort(this.call.hooks.surround(callFn)(), signal);
+        const returned = await raceAbort(callFn(), signal);
         link.check();
         signal.throwIfAborted();
         return returned;

@@ -5,7 +5,7 @@ import { refusesUpgrade } from '../net/status.js';
 import { requestGrant, type Granted, type WantedLease } from '../pool/grant.js';
 import type { Turn } from '../pool/pacer.js';
 import { verifyLease } from '../services/check-service.js';
-import { LinkedAbort } from '../shared/abort.js';
+import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
@@ -49,7 +49,7 @@ export async function openLease<Session extends object, Features extends Feature
   try {
     signal.throwIfAborted();
     verifyPool(pool.idOrName, pool.service, how);
-    verifyLease(pool.service, requestedBy(call.context.settings), pool.idOrName);
+    verifyLease(pool.service, call.context.settings, pool.idOrName);
     await hooks.prepare();
     acquisition = new Acquisition(call);
     if (plan.connector) prepareConnect(pool, plan.connector).catch(abort);
@@ -70,7 +70,7 @@ export async function openLease<Session extends object, Features extends Feature
   }
   call.endWithPool(lease);
   try {
-    await hooks.opened(lease.context, lease.part);
+    if (plan.isForTasks !== true) await raceAbort(hooks.begin(lease.work), signal);
     return lease;
   } catch (error) {
     await lease.end({ status: 'failed', error });

@@ -1,5 +1,6 @@
 import type { ContextChoice, Protocol } from '../drivers/connector.js';
-import { leaseName, tagsOfLease } from '../pool/pool-options.js';
+import { leaseMark } from '../pool/lease-mark.js';
+import { leaseName, ownerChecks, tagsOfLease, type OwnerOptions } from '../pool/pool-options.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { isRecord } from '../shared/json.js';
 import {
@@ -60,7 +61,7 @@ const retry = checksOf<RetryOptions>()({
 });
 
 /** How a browser is acquired. */
-export interface AcquisitionOptions {
+export interface AcquisitionOptions extends OwnerOptions {
   /**
    * Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`, unique among the active leases. With a name, a repeated
    * acquire request can't lease a second browser: it fails with `LeaseNameTakenError`.
@@ -97,6 +98,7 @@ export interface AcquisitionOptions {
 }
 
 export const acquisitionChecks = checksOf<AcquisitionOptions>()({
+  ...ownerChecks,
   name: optional(leaseName()),
   tags: optional(tagsOfLease()),
   acquireTimeout: optional(milliseconds(), 300_000),
@@ -106,8 +108,12 @@ export const acquisitionChecks = checksOf<AcquisitionOptions>()({
   connectAttempts: optional(wholeNumber(1), 2),
 });
 
-/** The options that are fields of each acquire request. */
-export const requestedBy = ({ name, tags }: AcquisitionOptions) => ({ name, tags });
+/** The fields of each acquire request. */
+export const requestedBy = ({ name, tags, owner }: Checked<typeof acquisitionChecks>) => ({
+  name,
+  tags,
+  mark: owner ? leaseMark() : undefined,
+});
 
 /** How a lease ends. */
 export interface EndOptions<Session extends object = object> {

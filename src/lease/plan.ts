@@ -1,6 +1,7 @@
 import type { Leftovers } from '../clean/browser-use.js';
 import type { Connector } from '../drivers/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
+import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
 import type { FeatureSet } from './feature.js';
 import type { LeaseSettings } from './options.js';
@@ -14,6 +15,10 @@ export interface LeasePlan<Session extends object = object, Features extends Fea
   readonly connector?: Connector;
   /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
   readonly isOwnContextUsed?: boolean | undefined;
+  /** The tasks of the lease open their own pages. */
+  readonly isForTasks?: boolean;
+  /** Returns a sentence for the error of a call for which no browser of a pool became available. */
+  readonly advise?: (pool: PoolCore) => string | undefined;
   /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
   readonly addedNames?: readonly string[];
 }

@@ -31,7 +31,7 @@ async function runWith(
   feature: Partial<LeaseFeature>,
   fn: () => unknown = () => 'value',
 ) {
-  const features = { mine: { name: 'mine', timeout: 50, ...feature } };
+  const features = { mine: { timeout: 50, ...feature } };
   const lease = await openLease(planOf(played, features));
   try {
     await lease.beginRun();
@@ -49,7 +49,7 @@ it.each(['prepare', 'request'] as const)('a feature that fails in %s costs no le
   expect(played.service.of('acquire')).toHaveLength(0);
 });
 
-it.each(['connect', 'handles', 'opened', 'begin'] as const)(
+it.each(['connect', 'begin'] as const)(
   'a feature that fails in %s fails the call, and its browser is released',
   async (hook) => {
     await using played = await PlayedLease.start();
@@ -61,13 +61,15 @@ it.each(['connect', 'handles', 'opened', 'begin'] as const)(
 it('a feature works in an opened lease, once, before the callback', async () => {
   await using played = await PlayedLease.start();
   const seen: unknown[] = [];
-  const opened: LeaseFeature['opened'] = async ({ sessionId }, part) =>
-    void seen.push(sessionId, part?.connection.isConnected());
-  await runWith(played, { opened }, () => seen.push('callback'));
-  expect(seen).toEqual(['session-1', true, 'callback']);
+  const begin: LeaseFeature['begin'] = async ({ kind, lease, connection }) => {
+    seen.push(kind, lease.sessionId, connection !== undefined);
+    return undefined;
+  };
+  await runWith(played, { begin }, () => seen.push('callback'));
+  expect(seen).toEqual(['lease', 'session-1', true, 'run', 'session-1', true, 'callback']);
 });
 
-it.each(['leased', 'advise', 'summary'] as const)(
+it.each(['leased', 'summary'] as const)(
   'a feature that fails in %s neither fails the call nor keeps the browser',
   async (hook) => {
     await using played = await PlayedLease.start();
@@ -86,7 +88,8 @@ it('what other features began is ended without a result if one cannot begin', as
     ends.push(end);
     return {};
   };
-  const features = { one: { name: 'one', begin }, two: { name: 'two', begin: throws } };
+  const fails: LeaseFeature['begin'] = async ({ kind }) => (kind === 'task' ? throws() : undefined);
+  const features = { one: { begin }, two: { begin: fails } };
   const lease = await openLease(planOf(played, features));
   const beginning = lease.beginWork({ kind: 'task', handles: {}, scope: 'page' });
   await expect(beginning).rejects.toThrow('mine');
@@ -96,13 +99,14 @@ it('what other features began is ended without a result if one cannot begin', as
 
 it('the end begins when all features have ended a hook in which one fails', async () => {
   await using played = await PlayedLease.start();
-  const opened = async () => {
+  const begin = async () => {
     await sleep(50);
-    played.steps.push('opened');
+    played.steps.push('begun');
+    return undefined;
   };
-  const features = { one: { name: 'one', opened: throws }, two: { name: 'two', opened } };
+  const features = { one: { begin: throws }, two: { begin } };
   await expect(openLease(planOf(played, features, { replays: 'off' }))).rejects.toThrow('mine');
-  expect(played.steps[0]).toBe('opened');
+  expect(played.steps[0]).toBe('begun');
   expect(played.steps).toContain('release');
 });
 
@@ -116,33 +120,26 @@ it('an addition to the connect that fails lets the connect cut those of other fe
     return extension;
   };
   const features = {
-    one: { name: 'one', ...adds(async () => throws()) },
-    two: { name: 'two', ...adds(later) },
+    one: adds(async () => throws()),
+    two: adds(later),
   };
   const options: RunOptions = { connectAttempts: 1 };
   await expect(openLease(planOf(played, features as FeatureSet, options))).rejects.toThrow('mine');
   expect(wasCut).toBe(true);
 });
 
-it.each<[hook: string, add: () => Partial<LeaseFeature>, leases: number]>([
-  ['request', () => ({ request: () => ({ record: true }) }), 0],
-  ['handles', () => ({ handles: () => ({ record: true }) }), 1],
-])(
-  'two features that add the same field in %s fail the call, which names both',
-  async (_hook, add, leases) => {
-    await using played = await PlayedLease.start();
-    const features = { one: { name: 'one', ...add() }, two: { name: 'two', ...add() } };
-    const opening = openLease(planOf(played, features));
-    await expect(opening).rejects.toThrow('The features one and two both add record');
-    expect(played.releases).toHaveLength(leases);
-  },
-);
+it('two features that add the same field to the request fail the call, which names both', async () => {
+  await using played = await PlayedLease.start();
+  const request = () => ({ record: true });
+  const opening = openLease(planOf(played, { one: { request }, two: { request } }));
+  await expect(opening).rejects.toThrow('The features one and two both add record');
+  expect(played.service.of('acquire')).toHaveLength(0);
+});
 
 it('a feature that prevents the reuse of its browser has the browser destroyed, and reports why', async () => {
   await using played = await PlayedLease.start();
-  const collect: LeaseFeature['collect'] = async ({ lease }) =>
-    lease.preventReuse('Mine is left.', undefined);
-  const summary = await runWith(played, { collect });
+  const stop: LeaseFeature['stop'] = async ({ lease }) => lease.preventReuse('Mine is left.', undefined);
+  const summary = await runWith(played, { stop });
   expect(summary).toMatchObject({ released: 'destroyed', cleanupErrors: [{ message: 'Mine is left.' }] });
 });
 
@@ -162,7 +159,6 @@ it('after a timeout, the connection stays open until the work has ended, and no 
   const socket = () => played.requests[0]!.socket;
   let isCut = false;
   const mine: LeaseFeature = {
-    name: 'mine',
     begin: async () => async () => {
       await sleep(10);
       seen.push(`end of the work: ${isCut ? 'cut' : 'open'}`);
@@ -184,7 +180,8 @@ it('after a timeout, the connection stays open until the work has ended, and no 
 it('a run ends with its lease, also if the pool is closed while the run begins', async () => {
   await using played = await PlayedLease.start();
   const ends: (WorkEnd | undefined)[] = [];
-  const begin: LeaseFeature['begin'] = async () => {
+  const begin: LeaseFeature['begin'] = async ({ kind }) => {
+    if (kind === 'lease') return undefined;
     void played.pool.close();
     await sleep(10);
     return async (end) => ({ ends: ends.push(end) });
@@ -205,22 +202,10 @@ it('a lifetime needs no line of the heart', async () => {
   expect(played.releases).toEqual([{ session_id: 'session-1', reuse: false }]);
 });
 
-it('a feature reads what another one shares, before anything is sent', async () => {
-  await using played = await PlayedLease.start();
-  const reading: LeaseFeature = {
-    name: 'reading',
-    request: ({ shared }) => ({ startUrl: String(shared['mineUrl']) }),
-  };
-  const mine: LeaseFeature = { name: 'mine', shares: { mineUrl: 'https://example.com/' } };
-  const lease = await openLease(planOf(played, { reading, mine }));
-  expect(lease.context.shared).toEqual({ mineUrl: 'https://example.com/' });
-  await lease.end({ status: 'ok' });
-  expect(played.service.of('acquire')).toMatchObject([{ body: { start_url: 'https://example.com/' } }]);
-});
-
 it('a feature that prevents a detachment leaves the lease as it is', async () => {
   await using played = await PlayedLease.start();
-  const lease = await openLease(planOf(played, { mine: { name: 'mine', noDetach: 'Not with mine.' } }));
+  const mine: LeaseFeature = { needs: { thisProcess: 'Not with mine.' } };
+  const lease = await openLease(planOf(played, { mine }));
   await expect(lease.detach()).rejects.toMatchObject({ option: 'detach', message: 'Not with mine.' });
   await expect(lease.runCallback(() => 'value')).resolves.toBe('value');
   await lease.end({ status: 'ok' });
@@ -230,45 +215,43 @@ it('an option of the lease acts once, however many tasks the lease runs', async 
   await using played = await PlayedLease.start();
   const calls: string[] = [];
   const mine: LeaseFeature = {
-    name: 'mine',
     leased: () => void calls.push('leased'),
-    begin: async () => {
-      calls.push('begin');
+    begin: async ({ kind }) => {
+      calls.push(kind);
       return undefined;
     },
     stop: async () => void calls.push('stop'),
   };
-  const lease = await openLease(planOf(played, { mine }));
+  const lease = await openLease({ ...planOf(played, { mine }), isForTasks: true });
   for (const index of [0, 1]) {
     const endWork = await lease.beginWork({ kind: 'task', handles: {}, scope: 'page' });
     await lease.runCallback(() => 'value', { index });
     await endWork({ name: 'task', failed: false, isReachable: true });
   }
   await lease.end({ status: 'ok' });
-  expect(calls).toEqual(['leased', 'begin', 'begin', 'stop']);
+  expect(calls).toEqual(['leased', 'task', 'task', 'stop']);
 });
 
 it('what a feature saves at the end of a process is restored in the process that continues the lease', async () => {
   await using played = await PlayedLease.start();
   const restored: unknown[] = [];
   const mine: LeaseFeature = {
-    name: 'mine',
-    save: () => ({ at: 7 }),
-    restore: (saved) => restored.push(saved),
+    finish: async () => ({ saved: { at: 7 } }),
+    leased: (_lease, saved) => restored.push(saved),
   };
   const lease = await openLease(planOf(played, { mine }));
   const handover = await lease.detach();
   expect(handover.features).toEqual({ mine: { at: 7 } });
   const next = await attachLease(planOf(played, { mine }), handover);
-  expect(restored).toEqual([{ at: 7 }]);
+  expect(restored).toEqual([undefined, { at: 7 }]);
   await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
 });
 
 it('a feature that can not save does not lose the browser of a detached lease', async () => {
   await using played = await PlayedLease.start();
-  const mine: LeaseFeature = { name: 'mine', save: throws };
-  const other: LeaseFeature = { name: 'other', save: () => 7 };
+  const mine: LeaseFeature = { finish: throws };
+  const other: LeaseFeature = { finish: async () => ({ saved: 7 }) };
   const { settings, ...plan } = planOf(played, { mine, other });
   const errors: unknown[] = [];
   const onEvent = (event: { type: string; summary?: { cleanupErrors: readonly Error[] } }) =>
@@ -276,7 +259,7 @@ it('a feature that can not save does not lose the browser of a detached lease', 
   const lease = await openLease({ ...plan, settings: { ...settings, onEvent } });
   const handover = await lease.detach();
   expect(handover.features).toEqual({ mine: undefined, other: 7 });
-  expect(errors).toMatchObject([{ message: 'The feature mine failed (save): mine' }]);
+  expect(errors).toMatchObject([{ message: 'The feature mine failed (finish): mine' }]);
   const next = await attachLease(planOf(played, { other }), handover);
   await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
@@ -288,7 +271,7 @@ it('a lease that can not be continued ends its call, and stays as it is', async 
   const handover = await lease.detach();
   const ended: string[] = [];
   const onEvent = ({ type }: { type: string }) => void (type === 'ended' && ended.push(type));
-  const broken = { name: 'mine', restore: throws };
+  const broken = { prepare: throws };
   const error: unknown = await attachLease(planOf(played, { broken }, { onEvent }), {
     ...handover,
     features: { mine: 'saved' },
@@ -337,13 +320,20 @@ describe('the end of a lease', () => {
     },
     released: 'reused' | 'destroyed',
   ][] = [
-    ['the end of the run', (fault) => ({ feature: { begin: async () => fault } }), 'destroyed'],
+    [
+      'the end of the run',
+      (fault) => ({ feature: { begin: async ({ kind }) => (kind === 'run' ? fault : undefined) } }),
+      'destroyed',
+    ],
     ['stop', (stop) => ({ feature: { stop } }), 'destroyed'],
-    ['collect', (collect) => ({ feature: { collect } }), 'destroyed'],
-    ['cleaning', (cleaning) => ({ feature: { cleaning } }), 'reused'],
+    ['finish', (finish) => ({ feature: { finish } }), 'reused'],
     ['the cleanup of the library', (cleanup) => ({ steps: { cleanup } }), 'destroyed'],
     ['the disconnect of the library', (disconnect) => ({ steps: { disconnect } }), 'reused'],
-    ['released', (released) => ({ feature: { released } }), 'reused'],
+    [
+      'what follows the release',
+      (released) => ({ feature: { finish: async () => ({ released }) } }),
+      'reused',
+    ],
   ];
 
   /** The ways in which the three connections differ. */
@@ -367,7 +357,7 @@ describe('the end of a lease', () => {
       const connector: Connector<PlayedHandles> = { ...played.connector, ...kind };
       const given: RunOptions = { ...options, replays: 'off' };
       const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
-      const features = { mine: { name: 'mine', ...feature } };
+      const features = { mine: { ...feature } };
       const lease = await openLease({ pool: played.pool, settings, connector, features });
       await lease.beginRun();
       expect(await lease.runCallback(() => 'value')).toBe('value');
@@ -382,22 +372,16 @@ describe('the end of a lease', () => {
   it('the steps follow each other, and each waits for the features', async () => {
     await using played = await PlayedLease.start();
     const log = (name: string) => async () => void played.steps.push(name);
-    const names = ['stop', 'collect', 'cleaning', 'released'] as const;
-    const hooks = Object.fromEntries(names.map((name) => [name, log(name)]));
+    const finish = async () => {
+      await log('finish')();
+      return { released: log('released') };
+    };
     const connector = played.connector;
     const given: RunOptions = { replays: 'off' };
     const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
-    const features = { mine: { name: 'mine', ...hooks } };
+    const features = { mine: { stop: log('stop'), finish } };
     const lease = await openLease({ pool: played.pool, settings, connector, features });
     await lease.end({ status: 'ok' });
-    expect(played.steps).toEqual([
-      'stop',
-      'collect',
-      'cleanup',
-      'cleaning',
-      'disconnect',
-      'release',
-      'released',
-    ]);
+    expect(played.steps).toEqual(['stop', 'cleanup', 'finish', 'disconnect', 'release', 'released']);
   });
 });

@@ -5,7 +5,8 @@ import { clock } from '../../src/shared/clock.js';
 import type { Random } from '../support/random.js';
 import { loadConnect } from '../../src/drivers/load-connect.js';
 import { loadLease } from '../../src/calls/lease-browser.js';
-import { loadFeatures } from '../../src/features/create-features.js';
+import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
+import { createFeatures } from '../../src/features/create-features.js';
 import { loadJob } from '../../src/jobs/map-pooled-browsers.js';
 
 interface Entry {
@@ -18,7 +19,8 @@ interface Entry {
 }
 
 // The library imports these at their first use, which would take time that this clock does not see.
-await Promise.all([loadLease(), loadFeatures(), loadConnect(), loadJob()]);
+const settings = readLeaseOptions(runChecks, {}, { caller: 'test' });
+await Promise.all([loadLease(), createFeatures(settings), loadConnect(), loadJob()]);
 
 /** Node's own functions, which `uninstall` restores. */
 const real = {

@@ -55,7 +55,6 @@ type StepOfHook<Hook> = Hook extends (first: infer First, ...rest: never[]) => u
 
 /** Has all that a new feature can have, but in no composed type. */
 declare class Forgotten implements LeaseFeature {
-  readonly name: 'forgotten';
   readonly stage: 'forgottenStage';
   readonly summary: { forgottenResult: string };
   begin(work: Work): Promise<() => Promise<{ forgottenPart: string }>>;

@@ -1,3 +1,4 @@
+import type { Protocol } from '../../drivers/connector.js';
 import type { ConnectAddition } from '../../drivers/extension.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
@@ -5,14 +6,8 @@ import type { LeaseFeature } from '../../lease/feature.js';
 import { addAdvice, InvalidOptionError } from '../../shared/errors.js';
 import { patternOf, readHosts } from '../../shared/hosts.js';
 import { excerpt } from '../../shared/redact.js';
-import type { SharedFacts } from '../shared-facts.js';
 import { HostLimit } from './host-limit.js';
-import {
-  NO_BIDI,
-  type AllowedHostsResult,
-  type AllowedHostsSettings,
-  type AllowedHostsSteps,
-} from './options.js';
+import { NO_BIDI, type AllowedHostsResult, type AllowedHostsSteps } from './options.js';
 import { REFUSED } from './page-guard.js';
 import { isError } from '../../shared/globals.js';
 
@@ -21,38 +16,30 @@ const MOST_HOSTS = 1000;
 /** Longest host that is shown, in characters: a name of DNS with its port. */
 const LONGEST_HOST = 260;
 
+const NO_DETACH =
+  'detach is not possible with allowedHosts: nothing would limit the browser until another process uses it.';
+
 /** The option `allowedHosts`. */
 export class AllowedHosts implements LeaseFeature {
-  readonly name = 'allowedHosts';
-  readonly #hosts: string | undefined;
+  /** The limit ends with its connection. */
+  readonly needs = { cdp: 'allowedHosts', thisProcess: NO_DETACH };
+  readonly #hosts: string;
+  readonly #protocol: Protocol;
   /** The number of refused requests, by their host. */
   readonly #refused = new Map<string, number>();
 
-  constructor({ allowedHosts }: AllowedHostsSettings) {
-    this.#hosts = allowedHosts;
+  constructor(hosts: string, protocol: Protocol) {
+    this.#hosts = hosts;
+    this.#protocol = protocol;
   }
 
   get summary(): AllowedHostsResult {
     return { refusedHosts: [...this.#refused].map(([host, count]) => ({ host, count })) };
   }
 
-  get needsCdp(): string | undefined {
-    return this.#hosts === undefined ? undefined : 'allowedHosts';
-  }
-
-  /** The limit ends with its connection. */
-  get noDetach(): string | undefined {
-    return this.#hosts === undefined ? undefined : NO_DETACH;
-  }
-
-  get shares(): SharedFacts {
-    return { areHostsLimited: this.#hosts !== undefined };
-  }
-
   connect(lease: LeaseContext<StepOf<AllowedHostsSteps>>): ConnectAddition {
     const hosts = this.#hosts;
-    if (hosts === undefined) return {};
-    if (lease.settings.protocol === 'bidi') throw new InvalidOptionError('allowedHosts', NO_BIDI);
+    if (this.#protocol === 'bidi') throw new InvalidOptionError('allowedHosts', NO_BIDI);
     if (lease.grant.hasProfile === true) throw new InvalidOptionError('allowedHosts', NO_PROFILE);
     const limit = new HostLimit({
       hosts,
@@ -74,9 +61,6 @@ export class AllowedHosts implements LeaseFeature {
     if (count === undefined) emit({ type: 'request-refused', sessionId, host });
   }
 }
-
-const NO_DETACH =
-  'detach is not possible with allowedHosts: nothing would limit the browser until another process uses it.';
 
 const NO_PROFILE =
   'allowedHosts and the profile of the session exclude each other: the lease works in a context of its own, without the logins of ' +

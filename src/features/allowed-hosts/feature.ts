@@ -1,3 +1,5 @@
+import type { Protocol } from '../../drivers/connector.js';
+import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
 import {
   allowedHostsChecks,
@@ -5,6 +7,7 @@ import {
   verifyAllowedHosts,
   type AllowedHostsOption,
   type AllowedHostsResult,
+  type AllowedHostsSettings,
   type AllowedHostsSteps,
 } from './options.js';
 
@@ -17,9 +20,13 @@ interface Types {
 
 export const declared = declareFeature<Types>()({
   checks: { lease: allowedHostsChecks, proxy: allowedHostsChecks },
+  none: () => ({ refusedHosts: [] }),
   verify: verifyAllowedHosts,
   variable: { option: 'allowedHosts', name: 'BROWSER_POOL_ALLOWED_HOSTS', refusal: NO_LIMIT },
 });
 
+const load = lazy(() => import('./allowed-hosts.js'));
+
 /** @internal */
-export const load = async () => (await import('./allowed-hosts.js')).AllowedHosts;
+export const create = async ({ allowedHosts, protocol }: AllowedHostsSettings & { protocol: Protocol }) =>
+  allowedHosts === undefined ? undefined : new (await load()).AllowedHosts(allowedHosts, protocol);

@@ -1,6 +1,5 @@
 import { prepareFolder } from '../files.js';
 import { ArtifactFolder } from './artifact-files.js';
-import type { OpenConnection } from '../../drivers/open-browser.js';
 import type { Observation } from '../../drivers/connector.js';
 import { inTime } from '../../lease/in-time.js';
 import type { LeaseContext } from '../../lease/context.js';
@@ -11,13 +10,7 @@ import { clock } from '../../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../../shared/errors.js';
 import { ArtifactError } from '../../shared/lease-errors.js';
 import { ConsoleLog } from './console-log.js';
-import {
-  NO_TRACE,
-  type ArtifactsFeatureSettings,
-  type ArtifactsResult,
-  type ArtifactsSettings,
-  type ArtifactsSteps,
-} from './options.js';
+import { NO_TRACE, type ArtifactsResult, type ArtifactsSettings, type ArtifactsSteps } from './options.js';
 
 /** Time for everything that needs the browser, in ms. */
 const BROWSER_TIMEOUT = 10_000;
@@ -28,29 +21,29 @@ const TIMEOUT = 15_000;
 const HOOK_TIMEOUT = 2 * TIMEOUT;
 
 type Context = LeaseContext<StepOf<ArtifactsSteps>>;
+type Connection = NonNullable<Work['connection']>;
 
 /** The option `artifacts`: files that show what happened in the browser, of a run, a task or a test. */
 export class Artifacts implements LeaseFeature {
-  readonly name = 'artifacts';
   readonly timeout = HOOK_TIMEOUT;
-  readonly #options: ArtifactsSettings | undefined;
+  readonly #options: ArtifactsSettings;
+  /** The caller's. */
+  readonly #signal: AbortSignal | undefined;
   /** Of the run. */
   readonly #paths: string[] = [];
   readonly summary: ArtifactsResult = { artifacts: this.#paths };
 
-  constructor({ artifacts }: ArtifactsFeatureSettings) {
-    this.#options = artifacts;
+  constructor(options: ArtifactsSettings, signal: AbortSignal | undefined) {
+    this.#options = options;
+    this.#signal = signal;
   }
 
   async prepare(): Promise<void> {
-    if (!this.#options) return;
     await prepareFolder(this.#options.folder, 'artifacts.folder');
   }
 
-  /** @param own The option of a test, which has its own. */
-  async begin(work: Work<StepOf<ArtifactsSteps>>, own: ArtifactsFeatureSettings = {}) {
-    const options = own.artifacts ?? this.#options;
-    const collector = options && (await ArtifactCollector.begin(work, options));
+  async begin(work: Work<StepOf<ArtifactsSteps>>) {
+    const collector = await ArtifactCollector.begin(work, this.#options, this.#signal);
     if (!collector) return undefined;
     return async (end: WorkEnd | undefined): Promise<ArtifactsResult> => {
       const artifacts = await collector.collect(end);
@@ -64,25 +57,27 @@ export class Artifacts implements LeaseFeature {
  * Observes pages during one run, task or test, and collects its artifacts. Its holder must call `collect`. A failure is
  * in `cleanupErrors` of the lease, and never fails the run.
  */
-class ArtifactCollector {
+export class ArtifactCollector {
   readonly #lease: Context;
-  readonly #connection: OpenConnection<unknown>;
+  readonly #connection: Connection;
   readonly #options: ArtifactsSettings;
+  readonly #signal: AbortSignal | undefined;
   readonly #observation: Observation;
   readonly #log = new ConsoleLog();
   readonly #errors: Error[] = [];
   #isTracing = false;
 
-  /** Resolves to undefined if the connector does not observe pages, or fails to. */
+  /** Resolves to undefined if the connector does not observe pages, or fails to. @param signal The caller's: no file is waited for after an abort. */
   static async begin(
     work: Work<StepOf<ArtifactsSteps>>,
     options: ArtifactsSettings,
+    signal: AbortSignal | undefined,
   ): Promise<ArtifactCollector | undefined> {
-    const { lease, connection } = work;
-    if (!connection.observe) return undefined;
+    const { kind, lease, connection, handles } = work;
+    if (kind === 'lease' || !connection?.observe || !handles) return undefined;
     let collector: ArtifactCollector;
     try {
-      collector = new ArtifactCollector(work, options);
+      collector = new ArtifactCollector(work, connection, options, signal);
     } catch (cause) {
       const message = `There are no artifacts, because the pages cannot be observed: ${asError(cause).message}`;
       lease.addError(new ArtifactError(message, { sessionId: lease.sessionId, cause }));
@@ -93,12 +88,15 @@ class ArtifactCollector {
   }
 
   private constructor(
-    { lease, connection, handles, scope }: Work<StepOf<ArtifactsSteps>>,
+    { lease, handles = {}, scope }: Work<StepOf<ArtifactsSteps>>,
+    connection: Connection,
     options: ArtifactsSettings,
+    signal: AbortSignal | undefined,
   ) {
     this.#lease = lease;
     this.#connection = connection;
     this.#options = options;
+    this.#signal = signal;
     const onReport = options.console ? this.#log.add : undefined;
     this.#observation = connection.observe!({ handles, scope, onReport });
   }
@@ -186,6 +184,6 @@ class ArtifactCollector {
   /** Waits for the browser, until an abort by the caller. */
   async #inTime<T>(work: () => Promise<T>, start = clock.now()): Promise<T> {
     const timeLeft = Math.max(0, start + BROWSER_TIMEOUT - clock.now());
-    return raceAbort(inTime(this.#connection, timeLeft, work), this.#lease.settings.signal);
+    return raceAbort(inTime(this.#connection, timeLeft, work), this.#signal);
   }
 }

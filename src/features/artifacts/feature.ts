@@ -1,8 +1,11 @@
+import type { EndOptions } from '../../lease/options.js';
+import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
 import {
   artifactsChecks,
   verifyArtifacts,
   type ArtifactsFeatureOptions,
+  type ArtifactsFeatureSettings,
   type ArtifactsResult,
   type ArtifactsSteps,
 } from './options.js';
@@ -15,8 +18,12 @@ interface Types {
 
 export const declared = declareFeature<Types>()({
   checks: { run: artifactsChecks },
+  none: () => ({ artifacts: [] }),
   verify: verifyArtifacts,
 });
 
+const load = lazy(() => import('./artifacts.js'));
+
 /** @internal */
-export const load = async () => (await import('./artifacts.js')).Artifacts;
+export const create = async ({ artifacts, signal }: ArtifactsFeatureSettings & Pick<EndOptions, 'signal'>) =>
+  artifacts && new (await load()).Artifacts(artifacts, signal);

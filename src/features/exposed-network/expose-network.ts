@@ -1,12 +1,12 @@
 import type { ConnectAddition } from '../../drivers/extension.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
-import type { LeaseFeature } from '../../lease/feature.js';
+import type { FeatureNeeds, LeaseFeature } from '../../lease/feature.js';
 import { addAdvice } from '../../shared/errors.js';
 import { isLoopback } from '../../shared/urls.js';
 import type { StandIns } from '../stand-ins.js';
 import { ExposedHosts } from './exposed-hosts.js';
-import type { ExposeNetworkSettings, ExposeNetworkSteps } from './options.js';
+import type { ExposeNetworkSteps } from './options.js';
 import { isError } from '../../shared/globals.js';
 
 /** Most hosts that are reported: a page can request any number. */
@@ -14,23 +14,19 @@ const MOST_HOSTS = 1000;
 
 /** The option `exposeNetwork`. */
 export class ExposeNetwork implements LeaseFeature {
-  readonly name = 'exposeNetwork';
   readonly #hosts: string | undefined;
   readonly #standIns: StandIns;
   /** The hosts that were reported. */
   readonly #reported = new Set<string>();
 
-  constructor(
-    { exposeNetwork }: ExposeNetworkSettings,
-    _isForTasks: boolean,
-    { standIns }: { standIns: StandIns },
-  ) {
-    this.#hosts = exposeNetwork;
+  /** Also without the option: it explains errors for which the option helps. */
+  constructor(hosts: string | undefined, standIns: StandIns) {
+    this.#hosts = hosts;
     this.#standIns = standIns;
   }
 
-  get needsCdp(): string | undefined {
-    return this.#hosts === undefined ? undefined : 'exposeNetwork';
+  get needs(): FeatureNeeds {
+    return this.#hosts === undefined ? {} : { cdp: 'exposeNetwork' };
   }
 
   connect({ emit, sessionId }: LeaseContext<StepOf<ExposeNetworkSteps>>): ConnectAddition {

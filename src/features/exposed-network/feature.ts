@@ -1,5 +1,12 @@
+import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
-import { exposeNetworkChecks, type ExposeNetworkOption, type ExposeNetworkSteps } from './options.js';
+import type { StandIns } from '../stand-ins.js';
+import {
+  exposeNetworkChecks,
+  type ExposeNetworkOption,
+  type ExposeNetworkSettings,
+  type ExposeNetworkSteps,
+} from './options.js';
 
 interface Types {
   connect: ExposeNetworkOption;
@@ -12,5 +19,8 @@ export const declared = declareFeature<Types>()({
   variable: { option: 'exposeNetwork', name: 'BROWSER_POOL_EXPOSE_NETWORK' },
 });
 
+const load = lazy(() => import('./expose-network.js'));
+
 /** @internal */
-export const load = async () => (await import('./expose-network.js')).ExposeNetwork;
+export const create = async ({ exposeNetwork }: ExposeNetworkSettings, standIns: StandIns) =>
+  new (await load()).ExposeNetwork(exposeNetwork, standIns);

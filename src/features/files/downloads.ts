@@ -7,19 +7,13 @@ import { DownloadWatch } from './download-watch.js';
 import { inTime } from '../../lease/in-time.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
-import type { LeaseEnding, LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
+import type { FeatureNeeds, LeaseEnding, LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
 import { duration } from '../../shared/errors.js';
 import { DownloadError } from '../../shared/lease-errors.js';
 import { excerpt } from '../../shared/redact.js';
-import type {
-  Download,
-  DownloadsFeatureSettings,
-  DownloadsResult,
-  DownloadsSettings,
-  DownloadsSteps,
-} from './options.js';
+import type { Download, DownloadsResult, DownloadsSettings, DownloadsSteps } from './options.js';
 
 /** Bytes between two events of progress. */
 const PROGRESS_STEP = 4 * 1024 * 1024;
@@ -53,7 +47,6 @@ type Context = LeaseContext<StepOf<DownloadsSteps>>;
 
 /** The downloads of a lease: with the option `downloads`, their files arrive on this machine. */
 export class Downloads implements LeaseFeature {
-  readonly name = 'downloads';
   readonly timeout: number;
   /** The files that have arrived so far. */
   readonly files: Download[] = [];
@@ -65,18 +58,14 @@ export class Downloads implements LeaseFeature {
   /** Since the pool leased a browser, with the option. */
   #arriving: ArrivingFiles | undefined;
 
-  constructor(
-    { downloads }: DownloadsFeatureSettings,
-    _isForTasks: boolean,
-    { standIns }: { standIns: StandIns },
-  ) {
-    this.#options = downloads;
+  constructor(options: DownloadsSettings | undefined, standIns: StandIns) {
+    this.#options = options;
     this.#standIns = standIns;
-    this.timeout = (downloads?.timeout ?? 0) + SLACK;
+    this.timeout = (options?.timeout ?? 0) + SLACK;
   }
 
-  get needsCdp(): string | undefined {
-    return this.#options && 'downloads';
+  get needs(): FeatureNeeds {
+    return this.#options ? { cdp: 'downloads' } : {};
   }
 
   async prepare(): Promise<void> {
@@ -110,7 +99,7 @@ export class Downloads implements LeaseFeature {
   /** Where several tasks run in a browser at the same time, each download is the task's of its page. */
   async begin({ kind, lease, connection, handles, scope, isAmongOthers }: Work) {
     const arriving = this.#arriving;
-    if (!arriving || kind === 'run') return undefined;
+    if (!arriving || !connection || kind !== 'task') return undefined;
     const pageId = isAmongOthers
       ? await raceAbort(connection.pageId?.(handles) ?? Promise.resolve(undefined), lease.signal)
       : undefined;
@@ -126,7 +115,7 @@ export class Downloads implements LeaseFeature {
   }
 
   /** Waits for the running downloads, and removes what is left of all on the browser's machine. */
-  async collect({ lease, connection, leaves }: LeaseEnding): Promise<void> {
+  async stop({ lease, connection, leaves }: LeaseEnding): Promise<void> {
     if (!connection) return;
     const watch = this.#watch;
     await this.#arriving?.settle(watch, { leaves });

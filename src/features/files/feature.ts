@@ -1,7 +1,10 @@
+import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
+import type { StandIns } from '../stand-ins.js';
 import {
   downloadsChecks,
   type DownloadsFeatureOptions,
+  type DownloadsFeatureSettings,
   type DownloadsResult,
   type DownloadsSteps,
 } from './options.js';
@@ -14,7 +17,11 @@ interface Types {
 
 export const declared = declareFeature<Types>()({
   checks: { connect: downloadsChecks },
+  none: () => ({ downloads: [] }),
 });
 
+const load = lazy(() => import('./downloads.js'));
+
 /** @internal */
-export const load = async () => (await import('./downloads.js')).Downloads;
+export const create = async ({ downloads }: DownloadsFeatureSettings, standIns: StandIns) =>
+  new (await load()).Downloads(downloads, standIns);

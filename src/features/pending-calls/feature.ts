@@ -1,7 +1,10 @@
+import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
 import type { PendingCallsSteps } from './options.js';
 
 export const declared = declareFeature<{ steps: PendingCallsSteps }>()({ checks: {} });
 
+const load = lazy(() => import('./pending-calls.js'));
+
 /** @internal */
-export const load = async () => (await import('./pending-calls.js')).PendingCalls;
+export const create = async () => new (await load()).PendingCalls();

@@ -1,9 +1,12 @@
+import type { EndOptions } from '../../lease/options.js';
+import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
 import {
   replaysChecks,
   verifyReplays,
   type ReplaysOptions,
   type ReplaysResult,
+  type ReplaysSettings,
   type ReplaysSteps,
   type ReplaysTimes,
 } from './options.js';
@@ -17,8 +20,12 @@ interface Types {
 
 export const declared = declareFeature<Types>()({
   checks: { release: replaysChecks },
+  none: () => ({ replays: [], replayStatus: 'off' }),
   verify: verifyReplays,
 });
 
+const load = lazy(() => import('./replays.js'));
+
 /** @internal */
-export const load = async () => (await import('./replays.js')).Replays;
+export const create = async (settings: ReplaysSettings & Pick<EndOptions, 'signal'>) =>
+  settings.replays === 'off' ? undefined : new (await load()).Replays(settings);

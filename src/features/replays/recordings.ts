@@ -6,9 +6,12 @@ import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../../shared/clock.js';
 import { asError, duration } from '../../shared/errors.js';
 import { PoolServiceError } from '../../shared/service-errors.js';
+import type { EndOptions } from '../../lease/options.js';
 import type { ReplaysResult, ReplaysSettings, ReplaysSteps, ReplayStatus } from './options.js';
 
 export type ReplaysStep = StepOf<ReplaysSteps>;
+/** The options that the recordings need. */
+export type ReplaysPlan = ReplaysSettings & Pick<EndOptions, 'signal'>;
 
 /** Pauses between two lists while the service writes a video. */
 const WRITING = { factor: 1.5, minTimeout: 100, maxTimeout: 2000, randomize: false };
@@ -30,7 +33,7 @@ export interface Listed extends ReplaysResult {
  */
 export class Recordings {
   readonly #lease: LeaseContext<ReplaysStep>;
-  readonly #settings: ReplaysSettings;
+  readonly #settings: ReplaysPlan;
   /** The recordings at the beginning of the lease. */
   #first: Promise<readonly Replay[]> = Promise.resolve([]);
   /** A recording that the service seems to have started by itself for this lease. */
@@ -42,7 +45,7 @@ export class Recordings {
   #earlierIds: readonly string[] | undefined;
   #timeLeft: number;
 
-  constructor(lease: LeaseContext<ReplaysStep>, settings: ReplaysSettings) {
+  constructor(lease: LeaseContext<ReplaysStep>, settings: ReplaysPlan) {
     this.#lease = lease;
     this.#settings = settings;
     this.#timeLeft = settings.replaysTimeout;
@@ -110,7 +113,7 @@ export class Recordings {
    */
   async finish(result: Listed): Promise<Listed> {
     if (!this.isRecording || result.replays.length === 0 || result.replayStatus === 'ready') return result;
-    const limit = new LinkedAbort(this.#lease.settings.signal, this.#timeLeft);
+    const limit = new LinkedAbort(this.#settings.signal, this.#timeLeft);
     const { signal } = limit;
     let latest = result;
     try {

@@ -1,32 +1,27 @@
 import type { LeaseContext } from '../../lease/context.js';
-import type { LeaseFeature } from '../../lease/feature.js';
+import type { Finished, LeaseFeature } from '../../lease/feature.js';
 import type { LeaseRequest, Replay } from '../../services/browser-service.js';
 import { onAbort } from '../../shared/abort.js';
-import type { ReplaysResult, ReplaysSettings } from './options.js';
-import { Recordings, type Listed, type ReplaysStep } from './recordings.js';
+import type { ReplaysResult } from './options.js';
+import { Recordings, type Listed, type ReplaysPlan, type ReplaysStep } from './recordings.js';
 
 /** Time in ms after which the hooks of this feature are given up although they have a timeout themselves. */
 const SLACK = 5000;
 
 /** The recordings of a lease: lists them, and with `replays: 'record'` makes one. */
 export class Replays implements LeaseFeature {
-  readonly name = 'replays';
   /** Of its hooks of the end. */
   readonly stage = 'replays';
   readonly timeout: number;
-  readonly #settings: ReplaysSettings;
-  /** Ids of the recordings from before the lease, if another process began it. */
-  #known: readonly string[] | undefined;
+  readonly #settings: ReplaysPlan;
   #lease: LeaseContext<ReplaysStep> | undefined;
-  /** Since the pool leased a browser, without `replays: 'off'`. */
+  /** Since the pool leased a browser. */
   #recordings: Recordings | undefined;
   /** Since the end of the lease. */
-  #listed: Listed | undefined;
-  readonly #none: ReplaysResult;
+  #listed: Listed = { replays: [], replayStatus: 'none' };
 
-  constructor(settings: ReplaysSettings) {
+  constructor(settings: ReplaysPlan) {
     this.#settings = settings;
-    this.#none = { replays: [], replayStatus: settings.replays === 'off' ? 'off' : 'none' };
     // All steps share `replaysTimeout`, and report what is late.
     this.timeout = settings.replaysTimeout + SLACK;
   }
@@ -35,46 +30,34 @@ export class Replays implements LeaseFeature {
     return { record: this.#isRecording };
   }
 
-  leased(lease: LeaseContext<ReplaysStep>): void {
+  /** @param earlier Ids of the recordings from before the lease, if another process began it. */
+  leased(lease: LeaseContext<ReplaysStep>, earlier: unknown): void {
     this.#lease = lease;
-    if (this.#settings.replays === 'off') return;
     const recordings = new Recordings(lease, this.#settings);
     this.#recordings = recordings;
     onAbort(lease.givenUp, () => recordings.abort());
-    recordings.begin(this.#known);
+    recordings.begin(Array.isArray(earlier) ? earlier.map(String) : undefined);
   }
 
   async stop(): Promise<void> {
     if (this.#isRecording) await this.#time((recordings) => recordings.stopRecording());
   }
 
-  async cleaning(): Promise<void> {
+  async finish(): Promise<Finished> {
     await this.#time(async (recordings) => this.#note(await recordings.collect()));
-  }
-
-  async released(): Promise<void> {
-    const listed = this.#listed;
-    if (listed && this.#isRecording)
-      await this.#time(async (recordings) => this.#note(await recordings.finish(listed)));
+    const released = () =>
+      this.#time(async (recordings) => this.#note(await recordings.finish(this.#listed)));
+    return { saved: this.#recordings?.earlier, ...(this.#isRecording && { released }) };
   }
 
   get summary(): ReplaysResult {
-    const { replays, replayStatus } = this.#listed ?? this.#none;
+    const { replays, replayStatus } = this.#listed;
     return { replays, replayStatus };
   }
 
   /** The recording of this lease, once it has started. */
   get started(): readonly Replay[] {
     return this.#recordings?.started ?? [];
-  }
-
-  /** Ids of the recordings from before this lease, once they are known. */
-  save(): readonly string[] | undefined {
-    return this.#recordings?.earlier;
-  }
-
-  restore(earlier: unknown): void {
-    if (Array.isArray(earlier)) this.#known = earlier.map(String);
   }
 
   /** Lists the recordings of this lease so far, within `replaysTimeout`. Never rejects. */

@@ -1,5 +1,12 @@
+import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
-import { startPageChecks, type StartPageOptions, type StartPageSteps } from './options.js';
+import {
+  startPageChecks,
+  type HowToStart,
+  type StartPageOptions,
+  type StartPageSettings,
+  type StartPageSteps,
+} from './options.js';
 
 interface Types {
   acquire: StartPageOptions;
@@ -10,5 +17,8 @@ export const declared = declareFeature<Types>()({
   checks: { acquire: startPageChecks },
 });
 
+const load = lazy(() => import('./start-page.js'));
+
 /** @internal */
-export const load = async () => (await import('./start-page.js')).StartPage;
+export const create = async ({ startUrl, ...how }: HowToStart & StartPageSettings) =>
+  startUrl === undefined ? undefined : new (await load()).StartPage(startUrl, how);

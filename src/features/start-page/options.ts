@@ -15,6 +15,13 @@ export const startPageChecks = checksOf<StartPageOptions>()({ startUrl: optional
 /** The checked options of the feature. */
 export interface StartPageSettings extends Checked<typeof startPageChecks> {}
 
+/** Other options that it must know. */
+export interface HowToStart {
+  readonly connectTimeout: number;
+  /** A service does not limit what it opens. */
+  readonly allowedHosts?: string | undefined;
+}
+
 /** Its events. */
 export interface StartPageSteps {
   /** The URL of `startUrl` could not be opened: the callback begins with the page as it is. */

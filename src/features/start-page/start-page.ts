@@ -1,15 +1,13 @@
-import type { OpenConnection } from '../../drivers/open-browser.js';
 import type { LeaseRequest } from '../../services/browser-service.js';
-import { SETTLE_TIMEOUT } from '../../drivers/connector.js';
+import { SETTLE_TIMEOUT, type Connection, type HowToOpen } from '../../drivers/connector.js';
 import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
-import type { CallContext, LeaseContext } from '../../lease/context.js';
+import type { LeaseContext } from '../../lease/context.js';
 import { asError } from '../../shared/errors.js';
 import { loadConnect } from '../../drivers/load-connect.js';
 import type { StepOf } from '../../shared/telemetry.js';
-import type { EndWork, LeaseFeature, OpenedPart, Work } from '../../lease/feature.js';
-import type { SharedFacts } from '../shared-facts.js';
-import type { StartPageSettings, StartPageSteps } from './options.js';
+import type { EndWork, LeaseFeature, Work } from '../../lease/feature.js';
+import type { HowToStart, StartPageSteps } from './options.js';
 
 type Context = LeaseContext<StepOf<StartPageSteps>>;
 
@@ -18,77 +16,70 @@ type Context = LeaseContext<StepOf<StartPageSteps>>;
  * fail the lease.
  */
 export class StartPage implements LeaseFeature {
-  readonly name = 'start-page';
   /** `connectTimeout` limits the opening of the page. */
   readonly timeout = Number.POSITIVE_INFINITY;
+  readonly #url: string;
+  readonly #connectTimeout: number;
+  /** What the service opens is not limited. */
+  readonly #isOpenedHere: boolean;
 
-  readonly #url: string | undefined;
-  readonly #isForTasks: boolean;
-
-  /** @param isForTasks Tasks open their own pages. */
-  constructor({ startUrl }: StartPageSettings, isForTasks: boolean) {
-    this.#url = startUrl;
-    this.#isForTasks = isForTasks;
+  constructor(url: string, { connectTimeout, allowedHosts }: HowToStart) {
+    this.#url = url;
+    this.#connectTimeout = connectTimeout;
+    this.#isOpenedHere = allowedHosts !== undefined;
   }
 
-  request(call: CallContext): Partial<LeaseRequest> {
-    return { startUrl: isOpenedHere(call) ? undefined : this.#url };
+  request(): Partial<LeaseRequest> {
+    return { startUrl: this.#isOpenedHere ? undefined : this.#url };
   }
 
   /** The service opens the URL in the browser's own context, also if the lease does not use that context. */
   leased(lease: LeaseContext): void {
-    if (this.#url !== undefined && isOpenedByService(lease)) lease.use.touchOwnContext();
+    if (this.#isOpenedByService(lease)) lease.use.touchOwnContext();
   }
 
-  /** Each task begins at the URL. */
-  async begin({ kind, lease, ...part }: Work): Promise<EndWork | undefined> {
-    if (kind === 'task') await this.openIn(lease, part, this.#url);
+  /**
+   * Opens the URL in the page of a connection, unless the service did; each task begins at the URL, too. Without a connection, opens it
+   * in the first page of the browser.
+   */
+  async begin(work: Work<StepOf<StartPageSteps>>): Promise<EndWork | undefined> {
+    const { kind, lease, connection } = work;
+    if (kind === 'run') return undefined;
+    const onlyIfBlank = kind === 'lease' && this.#isOpenedByService(lease);
+    const timeout = this.#connectTimeout;
+    if (connection) await openStartPage(work, this.#url, { timeout, onlyIfBlank });
+    else if (!onlyIfBlank) await attempt(lease, this.#url, timeout, () => openDirectly(lease, this.#url));
     return undefined;
   }
 
-  /** Opens the URL in the page of a connection, unless the service did. Without a connection, in the first page of the browser. */
-  async opened(lease: Context, part: OpenedPart | undefined): Promise<void> {
-    if (this.#isForTasks) return;
-    const isOpened = isOpenedByService(lease);
-    if (part) return this.openIn(lease, part, this.#url, isOpened);
-    if (!isOpened) await attempt(lease, this.#url, (url) => openDirectly(lease, url));
-  }
-
-  /** @param onlyIfBlank A page that shows something stays as it is. */
-  async openIn(
-    lease: Context,
-    { connection, handles }: OpenedPart,
-    startUrl: string | undefined,
-    onlyIfBlank = false,
-  ): Promise<void> {
-    const { connectTimeout: timeout } = lease.settings;
-    await attempt(lease, startUrl, async (url) => {
-      const { openUrl } = connection as OpenConnection<object>;
-      if (!openUrl) throw new Error('The connector has no openUrl, which the option startUrl needs.');
-      await openUrl(handles, url, { timeout, onlyIfBlank });
-    });
+  #isOpenedByService({ pool }: Pick<LeaseContext, 'pool'>): boolean {
+    return !this.#isOpenedHere && requestFactsOf(pool.service).opensStartUrl;
   }
 }
 
-/** What the service opens is not limited. */
-function isOpenedHere({ shared }: Pick<CallContext, 'shared'>): boolean {
-  return (shared as Partial<SharedFacts>).areHostsLimited === true;
-}
-
-function isOpenedByService(lease: Pick<LeaseContext, 'shared' | 'pool'>): boolean {
-  return !isOpenedHere(lease) && requestFactsOf(lease.pool.service).opensStartUrl;
+/** Opens a URL in the page of the handles. */
+export async function openStartPage(
+  { lease, connection, handles = {} }: Pick<Work<StepOf<StartPageSteps>>, 'lease' | 'connection' | 'handles'>,
+  url: string,
+  how: HowToOpen,
+): Promise<void> {
+  await attempt(lease, url, how.timeout, async () => {
+    const { openUrl } = connection as Pick<Connection<object>, 'openUrl'>;
+    if (!openUrl) throw new Error('The connector has no openUrl, which the option startUrl needs.');
+    await openUrl(handles, url, how);
+  });
 }
 
 async function attempt(
-  { settings, signal, emit, sessionId }: Context,
-  url: string | undefined,
-  open: (url: string) => Promise<void>,
+  { signal, emit, sessionId }: Context,
+  url: string,
+  timeout: number,
+  open: () => Promise<void>,
 ): Promise<void> {
-  if (url === undefined) return;
   try {
     await raceAbort(
       // The library has this timeout, too, and then leaves a page that is still on its way.
-      raceTimeout(settings.connectTimeout + SETTLE_TIMEOUT, () => open(url), late),
+      raceTimeout(timeout + SETTLE_TIMEOUT, open, late),
       signal,
     );
   } catch (error) {

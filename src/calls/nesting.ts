@@ -1,0 +1,39 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Callback } from '../lease/context.js';
+import type { Lease } from '../lease/lease.js';
+import type { PoolCore } from '../pool/pool-core.js';
+
+/** A lease whose callback runs, and the one inside whose callback it was leased. */
+interface Outer {
+  readonly lease: Pick<Lease, 'context' | 'isEnding'>;
+  readonly outer: Outer | undefined;
+}
+
+/** The lease inside whose callback the code runs now. */
+const outerLease = new AsyncLocalStorage<Outer>();
+
+/** Returns the callback of a lease, in which `adviceInside` finds the lease. */
+export function inside<Handles, Value, Session extends object>(
+  lease: Outer['lease'],
+  fn: Callback<Handles, Value, Session>,
+): Callback<Handles, Value, Session> {
+  const outer = outerLease.getStore();
+  return (facts) => outerLease.run({ lease, outer }, fn, facts);
+}
+
+/** Returns a function that explains why a call gets no browser that begins here, inside the callback of a lease of the same pool. */
+export function adviceInside(): (pool: PoolCore) => string | undefined {
+  const begun = outerLease.getStore();
+  return (pool) => {
+    for (let one = begun; one; one = one.outer) {
+      const { pool: other, grant } = one.lease.context;
+      if (one.lease.isEnding) continue;
+      if (other.api.baseUrl !== pool.api.baseUrl || other.idOrName !== pool.idOrName) continue;
+      return (
+        `This call runs inside the lease of session ${grant.id}${grant.name ? ` (${grant.name})` : ''} of the same pool, ` +
+        'which can not end before it: lease one browser after the other, or enlarge the pool.'
+      );
+    }
+    return undefined;
+  };
+}
