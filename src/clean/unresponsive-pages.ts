@@ -1,7 +1,7 @@
 import { raceTimeout } from '../shared/abort.js';
 import { clock, delay, startTimer } from '../shared/clock.js';
 import { CdpClient, type Target } from '../wire/cdp-client.js';
-import type { OpenCdp } from '../wire/client.js';
+import type { OpenCdp } from '../wire/forms.js';
 import { createAbort } from '../shared/globals.js';
 
 /** Milliseconds after which a connect may be waiting for an unresponsive page. */

@@ -3,8 +3,7 @@ import type { CdpClient } from '../wire/cdp-client.js';
 import type { Sessions } from '../wire/sessions.js';
 import type { PageStarts } from '../wire/page-starts.js';
 import type { Stack } from '../wire/stack.js';
-import type { SocketEnd } from './socket.js';
-import type { OpenCdp } from '../wire/client.js';
+import type { OpenCdp, SocketEnd } from '../wire/forms.js';
 
 /** What a feature of a lease adds to each of its connects. */
 export interface ConnectAddition {

@@ -14,7 +14,7 @@ import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { knownFrames } from '../wire/known-frames.js';
 import { PageStarts } from '../wire/page-starts.js';
 import type { OpenClient, SocketEnd } from './socket.js';
-import type { Client, ClientKind, OpenCdp } from '../wire/client.js';
+import type { Client, ClientKind } from '../wire/client.js';
 import { Wire, type Shared } from '../wire/wire.js';
 import { headersTo, trustedUrl } from './trusted-url.js';
 
@@ -214,7 +214,7 @@ export class OpenBrowser {
     return (await openWire(this.#grant, { protocol, trust, signal, kind, shared })).main;
   }
 
-  readonly #openCdp: OpenCdp = (signal) => this.#openFurther('cdp', signal, 'own');
+  readonly #openCdp = (signal: AbortSignal): Promise<Client> => this.#openFurther('cdp', signal, 'own');
 
   readonly #openClient: OpenClient = async (signal, protocol = this.#plan.settings.protocol) => {
     const { isLimit } = this.#wire.shared.stack;

@@ -2,7 +2,10 @@ import type { PoolEvent } from '../pool/events.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { BrowserLostError, LossReason } from '../shared/lease-errors.js';
 import type { StepOf } from '../shared/telemetry.js';
+import type { AnyStep } from './feature.js';
 import type { FailedLease } from './summary.js';
+
+export type { AnyStep } from './feature.js';
 
 /** The events of a lease and their facts, by `type`, in their usual order. `Summary` is the result with the parts of the features. */
 export interface LeaseSteps<Session extends object = BrowserSession, Summary = FailedLease<Session>> {
@@ -45,11 +48,6 @@ export interface LeaseSteps<Session extends object = BrowserSession, Summary = F
 
 /** An event of the heart, without the fields that all events share. */
 export type LeaseStep<Session extends object = object> = StepOf<LeaseSteps<Session>> | PoolEvent;
-
-/** An event of the heart or of a feature. */
-export interface AnyStep {
-  readonly type: string;
-}
 
 /** The fields that all events share. */
 export interface EventFacts {

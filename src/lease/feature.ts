@@ -1,9 +1,8 @@
-import type { OpenConnection } from '../drivers/open-browser.js';
 import type { ConnectAddition } from '../drivers/extension.js';
-import type { LeaseRequest } from '../services/browser-service.js';
-import type { LeaseContext } from './context.js';
+import type { HowToOpen, Observation, ObserveRequest } from '../drivers/observation.js';
+import type { BrowserService, Grant, LeaseRequest, SessionRequests } from '../services/browser-service.js';
 import type { Together } from '../shared/together.js';
-import type { AnyStep } from './events.js';
+import type { SocketEnd } from '../wire/forms.js';
 
 /**
  * What a feature adds to the life of one lease. All members are optional, and a feature keeps its state itself. A feature whose
@@ -33,9 +32,9 @@ export interface LeaseFeature {
    *
    * @param saved What `finish` saved in the process that detached the lease, if another one did. It comes from outside.
    */
-  leased?(lease: LeaseContext, saved: unknown): void;
+  leased?(lease: FeatureContext, saved: unknown): void;
   /** Adds to each connect, also to those of the option `reconnect`. */
-  connect?(lease: LeaseContext): ConnectAddition;
+  connect?(lease: FeatureContext): ConnectAddition;
   /**
    * The lease, its run, or one of its tasks or tests begins. Resolves with the function that ends it, if there is something to end. A
    * lease itself ends with `stop`; one of tasks, and one that another process began, does not begin.
@@ -73,6 +72,52 @@ export interface Finished {
   released?(): Promise<void>;
 }
 
+/** An event of the heart or of a feature. */
+export interface AnyStep {
+  readonly type: string;
+}
+
+/** A leased browser, for its features. `Step` are the events that they may emit. */
+export interface FeatureContext<Step extends AnyStep = AnyStep> {
+  readonly sessionId: string;
+  readonly grant: Grant;
+  readonly service: LeasedService;
+  /** Aborts when the work must end: by the caller's signal, a timeout, or the loss of the browser. */
+  readonly signal: AbortSignal;
+  /** Aborts if the browser is given up before its callback: then no hook of the end is called for it. */
+  readonly givenUp: AbortSignal;
+  readonly emit: (step: Step) => void;
+  /** Adds an error to `cleanupErrors`, which never fail the call. */
+  readonly addError: (error: Error) => void;
+  /** The browser must not be leased again: something of this lease is left there. Reports why. */
+  readonly preventReuse: (why: string, cause?: unknown) => void;
+  /** Adds the time of the work to a stage, also if it fails, and traces it. */
+  readonly time: <T>(stage: string, work: () => Promise<T>, task?: { readonly index: number }) => Promise<T>;
+  /** Something has happened in the browser's own context. */
+  readonly onOwnContextUsed: () => void;
+}
+
+/** Where a browser was leased, and what a feature can do there without the connection of the library. */
+export interface LeasedService {
+  /** Which requests it has. */
+  readonly facts: BrowserService;
+  /** When it leased the browser, by its clock, in ms. */
+  readonly servedAt: number | undefined;
+  readonly requests: SessionRequests;
+  /** Opens a URL in the first page of the browser, with a connection of its own. */
+  readonly openInFirstPage: (url: string) => Promise<void>;
+}
+
+/** The connection of a library, for the features. */
+export interface WorkConnection {
+  // Methods: each library has handles of its own.
+  observe?(request: ObserveRequest): Observation;
+  openUrl?(this: void, handles: object, url: string, how: HowToOpen): Promise<void>;
+  pageId?(handles: object): Promise<string>;
+  /** Resolves when the socket has ended. */
+  readonly ended: Promise<SocketEnd>;
+}
+
 /** The features of a lease. The heart only calls them; the caller of the lease uses them by their names. */
 export type FeatureSet = Readonly<Record<string, LeaseFeature | undefined>>;
 
@@ -91,9 +136,9 @@ export interface WorkPart {
 /** The lease or a part of it, for the features. */
 export interface Work<Step extends AnyStep = AnyStep> extends Omit<WorkPart, 'kind' | 'handles'> {
   readonly kind: 'lease' | WorkPart['kind'];
-  readonly lease: LeaseContext<Step>;
+  readonly lease: FeatureContext<Step>;
   /** Missing if another program connects. */
-  readonly connection: OpenConnection<unknown> | undefined;
+  readonly connection: WorkConnection | undefined;
   readonly handles: object | undefined;
 }
 
@@ -115,9 +160,9 @@ export interface WorkEnd {
 export type EndWork<Result = object> = (end: WorkEnd | undefined) => Promise<Result>;
 
 export interface LeaseEnding<Step extends AnyStep = AnyStep> {
-  readonly lease: LeaseContext<Step>;
+  readonly lease: FeatureContext<Step>;
   /** Missing if another program used the browser. */
-  readonly connection: OpenConnection<unknown> | undefined;
+  readonly connection: WorkConnection | undefined;
   readonly status: 'ok' | 'failed';
   /** The browser stays leased. */
   readonly leaves: boolean;

@@ -77,24 +77,31 @@ export class HeldBrowser<Session extends object> {
     });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
     const isCleaned = release === 'auto' || typeof release === 'function';
+    const use = new BrowserUse({
+      isOwnContextUsed,
+      // Otherwise the caller wants the browser as it is, or its logins.
+      mayReplaceOwnContext: isCleaned && grant.hasProfile !== true,
+      onLasting: (what) => {
+        // Once: the caller reads it.
+        if (!isCleaned || !this.#mayBeReused) return;
+        this.context.preventReuse(`The lease left ${what} in the browser, which no command removes.`);
+      },
+    });
     this.context = {
       ...call,
       pool,
       grant,
       session: grant.session,
       sessionId: grant.id,
-      servedAt,
+      service: {
+        facts: pool.service,
+        servedAt,
+        requests: pool.api,
+        openInFirstPage: (url) => this.#openInFirstPage(url),
+      },
       givenUp: this.#givenUp.signal,
-      use: new BrowserUse({
-        isOwnContextUsed,
-        // Otherwise the caller wants the browser as it is, or its logins.
-        mayReplaceOwnContext: isCleaned && grant.hasProfile !== true,
-        onLasting: (what) => {
-          // Once: the caller reads it.
-          if (!isCleaned || !this.#mayBeReused) return;
-          this.context.preventReuse(`The lease left ${what} in the browser, which no command removes.`);
-        },
-      }),
+      use,
+      onOwnContextUsed: use.touchOwnContext,
       preventReuse: (why, cause) => {
         this.#mayBeReused = false;
         this.#reportUnclean(why, cause);
@@ -270,6 +277,16 @@ export class HeldBrowser<Session extends object> {
   get #address(): string {
     const { cdpUrl, bidiUrl } = this.#acquired.grant;
     return cdpUrl ?? bidiUrl ?? '';
+  }
+
+  async #openInFirstPage(url: string): Promise<void> {
+    const { grant, signal, pool } = this.context;
+    if (grant.endsWithConnection)
+      throw new Error('The browser begins and ends with the connection of its user.');
+    const { trust } = pool.client;
+    const { openSocket, openInFirstPage } = await loadConnect();
+    const socket = await openSocket(grant, { protocol: 'cdp', trust, signal });
+    await openInFirstPage(socket, url).finally(() => socket.cut('closed-by-us'));
   }
 
   #reportUnclean(message: string, cause?: unknown): CleanupError {

@@ -3,9 +3,10 @@ import type { LeaseRequest } from '../services/browser-service.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { asError, duration } from '../shared/errors.js';
 import { CleanupError } from '../shared/lease-errors.js';
-import type { CallContext, LeaseContext } from './context.js';
+import type { CallContext } from './context.js';
 import type {
   EndWork,
+  FeatureContext,
   FeatureNeeds,
   FeatureSet,
   Finished,
@@ -72,12 +73,12 @@ export class Hooks<Features extends FeatureSet> {
   }
 
   /** Never throws. */
-  leased(lease: LeaseContext): void {
+  leased(lease: FeatureContext): void {
     for (const feature of this.#features)
       this.#attempt(feature, 'leased', () => feature.one.leased?.(lease, this.#saved[feature.name]));
   }
 
-  connect(lease: LeaseContext): ConnectAddition[] {
+  connect(lease: FeatureContext): ConnectAddition[] {
     return this.#features.flatMap(({ one }) => one.connect?.(lease) ?? []);
   }
 
@@ -146,7 +147,7 @@ export class Hooks<Features extends FeatureSet> {
   #each<End>(
     hookOf: (feature: Named) => (() => Promise<End>) | undefined,
     name: string,
-    lease?: LeaseContext,
+    lease?: FeatureContext,
   ): Promise<{ feature: Named; end: End | undefined }[]> {
     const having = this.#features.flatMap((feature) => {
       const hook = hookOf(feature);
@@ -165,7 +166,7 @@ export class Hooks<Features extends FeatureSet> {
     feature: Named,
     hook: string,
     work: () => Promise<T>,
-    lease: LeaseContext | undefined,
+    lease: FeatureContext | undefined,
   ): Promise<T | undefined> {
     try {
       return await limited(feature, work);
@@ -185,7 +186,7 @@ export class Hooks<Features extends FeatureSet> {
     }
   }
 
-  #report({ name }: Named, hook: string, cause: unknown, lease?: LeaseContext): void {
+  #report({ name }: Named, hook: string, cause: unknown, lease?: FeatureContext): void {
     const message = `The feature ${name} failed (${hook}): ${asError(cause).message}`;
     if (lease) lease.preventReuse(message, cause);
     else this.#call.addError(new CleanupError(message, { cause }));

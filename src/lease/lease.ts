@@ -1,4 +1,5 @@
 import { endHandles } from '../drivers/end-handles.js';
+import type { OpenConnection } from '../drivers/open-browser.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, nextTurn, startTimer } from '../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
@@ -115,7 +116,8 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   async #leave({ isDetached, ending, attempt, handles, ...outcome }: Leaving) {
     const { browser, context } = this;
     const { settings, pool } = context;
-    const { connection, leaves } = ending;
+    const { leaves } = ending;
+    const connection = this.#link?.connection;
     const isLater = !settings.awaitRelease && !leaves;
     const endLibrary = () =>
       attempt('end handles', () => endHandles(handles ?? [], (cause) => this.#over(cause)));
@@ -184,7 +186,8 @@ export class ConnectedLease<
   }
 
   override get work(): Work {
-    return { ...super.work, connection: this.link.connection, handles: this.handles as object };
+    const connection: OpenConnection<unknown> = this.link.connection;
+    return { ...super.work, connection, handles: this.handles as object };
   }
 
   /** The handles of the library over the present connection. */

@@ -1,6 +1,6 @@
-import type { BrowserService, Replay, ReplayRequest } from '../services/browser-service.js';
+import type { BrowserService, SessionRequests } from '../services/browser-service.js';
 import type { NetworkSettings } from '../shared/network.js';
-import type { LocalOptions, RequestOptions, Token } from './pool-options.js';
+import type { LocalOptions, Token } from './pool-options.js';
 
 /** Reads the settings of a pool. */
 export const INTERNALS: unique symbol = Symbol('pooled-browser.internals');
@@ -19,11 +19,8 @@ export interface PoolSettings<Session extends object = object> {
 }
 
 /** What this library uses of a pool. A `BrowserPool` has it. */
-export interface PoolApi<Session extends object = object> {
+export interface PoolApi<Session extends object = object> extends SessionRequests {
   readonly idOrName: string;
   readonly baseUrl: string;
   readonly [INTERNALS]: () => PoolSettings<Session>;
-  replays(sessionId: string, options?: RequestOptions): Promise<Replay[]>;
-  startReplay(sessionId: string, request?: ReplayRequest, options?: RequestOptions): Promise<Replay>;
-  stopReplay(sessionId: string, replayId: string, options?: RequestOptions): Promise<void>;
 }

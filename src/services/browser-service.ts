@@ -154,6 +154,17 @@ export interface ReplayRequest {
   maxSeconds?: number | undefined;
 }
 
+/** Requests about a session to a service that records. */
+export interface SessionRequests {
+  replays(sessionId: string, how?: Abortable): Promise<Replay[]>;
+  startReplay(sessionId: string, request?: ReplayRequest, how?: Abortable): Promise<Replay>;
+  stopReplay(sessionId: string, replayId: string, how?: Abortable): Promise<void>;
+}
+
+interface Abortable {
+  signal?: AbortSignal | undefined;
+}
+
 /** Why a service can't store the name or the tags of a lease. */
 export interface LeaseFault {
   /** The option at fault: `tags`, `name`, or an option of the service. */

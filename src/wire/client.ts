@@ -145,9 +145,6 @@ export class Client implements CdpPort, AnyClient {
   }
 }
 
-/** Opens a further connection to the browser, with CDP, for commands of our own. */
-export type OpenCdp = (signal: AbortSignal) => Promise<Client>;
-
 function withoutSession(message: WireMessage): WireMessage {
   if (message.sessionId === undefined) return message;
   const { data } = message;

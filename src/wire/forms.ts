@@ -66,6 +66,19 @@ export interface CdpPort {
   close(): void;
 }
 
+/** A connection of our own to the browser. */
+export interface OwnClient extends CdpPort {
+  /** Resolves when its connection has ended, with the first reason. */
+  readonly ended: Promise<SocketEnd>;
+  /** Resolves when it can no longer use its connection. */
+  readonly detached: Promise<void>;
+  /** Closes the connection at once. */
+  cut(reason?: SocketEnd): void;
+}
+
+/** Opens a further connection of our own to the browser. */
+export type OpenCdp = (signal: AbortSignal) => Promise<OwnClient>;
+
 /** Decodes a message, or a part of it. */
 export function textOf(data: string | Frame, from = 0, to?: number): string {
   if (typeof data === 'string') return data.slice(from, to);

@@ -190,18 +190,6 @@ it('a run ends with its lease, also if the pool is closed while the run begins',
   expect(ends).toMatchObject([{ failed: true, isReachable: false }]);
 });
 
-it('a lifetime needs no line of the heart', async () => {
-  await using played = await PlayedLease.start();
-  const over = new Error('The lifetime of the lease is over.');
-  let timer: NodeJS.Timeout | undefined;
-  const lifetime: Partial<LeaseFeature> = {
-    leased: ({ abort }) => void (timer = setTimeout(() => abort(over), 20)),
-    stop: async () => clearTimeout(timer),
-  };
-  await expect(runWith(played, lifetime, never)).rejects.toBe(over);
-  expect(played.releases).toEqual([{ session_id: 'session-1', reuse: false }]);
-});
-
 it('a feature that prevents a detachment leaves the lease as it is', async () => {
   await using played = await PlayedLease.start();
   const mine: LeaseFeature = { needs: { thisProcess: 'Not with mine.' } };

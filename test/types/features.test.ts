@@ -7,8 +7,14 @@ import type { LeaseFeatures } from '../../src/features/create-features.js';
 import type { FeatureRunOptions, FeatureSettings, FeatureSteps } from '../../src/features/options.js';
 import type { Outcome } from '../../src/jobs/outcome.js';
 import type { EventFacts } from '../../src/lease/events.js';
-import type { LeaseContext } from '../../src/lease/context.js';
-import type { LeaseEnding, LeaseFeature, SummaryOf, Work, WorkResult } from '../../src/lease/feature.js';
+import type {
+  FeatureContext,
+  LeaseEnding,
+  LeaseFeature,
+  SummaryOf,
+  Work,
+  WorkResult,
+} from '../../src/lease/feature.js';
 
 /** The options of a feature that no function takes. */
 type WithoutOption<Settings> = Exclude<keyof Settings, keyof RunOptions>;
@@ -58,7 +64,7 @@ declare class Forgotten implements LeaseFeature {
   readonly stage: 'forgottenStage';
   readonly summary: { forgottenResult: string };
   begin(work: Work): Promise<() => Promise<{ forgottenPart: string }>>;
-  leased(lease: LeaseContext<{ type: 'forgotten-event'; fact: number }>): void;
+  leased(lease: FeatureContext<{ type: 'forgotten-event'; fact: number }>): void;
   stop(end: LeaseEnding<{ type: 'forgotten-end' }>): Promise<void>;
 }
 

@@ -1,8 +1,7 @@
 import type { Protocol } from '../../drivers/connector.js';
 import type { ConnectAddition } from '../../drivers/extension.js';
-import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
-import type { LeaseFeature } from '../../lease/feature.js';
+import type { FeatureContext, LeaseFeature } from '../../lease/feature.js';
 import { addAdvice, InvalidOptionError } from '../../shared/errors.js';
 import { patternOf, readHosts } from '../../shared/hosts.js';
 import { excerpt } from '../../shared/redact.js';
@@ -37,7 +36,7 @@ export class AllowedHosts implements LeaseFeature {
     return { refusedHosts: [...this.#refused].map(([host, count]) => ({ host, count })) };
   }
 
-  connect(lease: LeaseContext<StepOf<AllowedHostsSteps>>): ConnectAddition {
+  connect(lease: FeatureContext<StepOf<AllowedHostsSteps>>): ConnectAddition {
     const hosts = this.#hosts;
     if (this.#protocol === 'bidi') throw new InvalidOptionError('allowedHosts', NO_BIDI);
     if (lease.grant.hasProfile === true) throw new InvalidOptionError('allowedHosts', NO_PROFILE);
@@ -45,7 +44,7 @@ export class AllowedHosts implements LeaseFeature {
       hosts,
       explain: (url) => reasonFor(url, hosts),
       onRefused: (url) => this.#note(url, lease),
-      onOwnContextUsed: lease.use.touchOwnContext,
+      onOwnContextUsed: lease.onOwnContextUsed,
     });
     return {
       extend: (opening) => limit.begin(opening),
@@ -53,7 +52,7 @@ export class AllowedHosts implements LeaseFeature {
     };
   }
 
-  #note(url: string, { emit, sessionId }: LeaseContext<StepOf<AllowedHostsSteps>>): void {
+  #note(url: string, { emit, sessionId }: FeatureContext<StepOf<AllowedHostsSteps>>): void {
     const host = excerpt(new URL(url).host, LONGEST_HOST);
     const count = this.#refused.get(host);
     if (count === undefined && this.#refused.size >= MOST_HOSTS) return;

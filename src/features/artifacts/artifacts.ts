@@ -2,9 +2,8 @@ import { prepareFolder } from '../files.js';
 import { ArtifactFolder } from './artifact-files.js';
 import type { Observation } from '../../drivers/connector.js';
 import { inTime } from '../../lease/in-time.js';
-import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
-import type { LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
+import type { FeatureContext, LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../../shared/errors.js';
@@ -20,7 +19,7 @@ const TIMEOUT = 15_000;
 /** Time in ms of a hook, which the feature's own timeouts must not exceed: a trace is stopped, and files are written. */
 const HOOK_TIMEOUT = 2 * TIMEOUT;
 
-type Context = LeaseContext<StepOf<ArtifactsSteps>>;
+type Context = FeatureContext<StepOf<ArtifactsSteps>>;
 type Connection = NonNullable<Work['connection']>;
 
 /** The option `artifacts`: files that show what happened in the browser, of a run, a task or a test. */

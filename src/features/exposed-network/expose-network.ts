@@ -1,7 +1,6 @@
 import type { ConnectAddition } from '../../drivers/extension.js';
-import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
-import type { FeatureNeeds, LeaseFeature } from '../../lease/feature.js';
+import type { FeatureContext, FeatureNeeds, LeaseFeature } from '../../lease/feature.js';
 import { addAdvice } from '../../shared/errors.js';
 import { isLoopback } from '../../shared/urls.js';
 import type { StandIns } from '../stand-ins.js';
@@ -29,7 +28,7 @@ export class ExposeNetwork implements LeaseFeature {
     return this.#hosts === undefined ? {} : { cdp: 'exposeNetwork' };
   }
 
-  connect({ emit, sessionId }: LeaseContext<StepOf<ExposeNetworkSteps>>): ConnectAddition {
+  connect({ emit, sessionId }: FeatureContext<StepOf<ExposeNetworkSteps>>): ConnectAddition {
     if (this.#hosts === undefined) return { explain: explainRefusal };
     const hosts = new ExposedHosts(this.#hosts);
     const onRequest = (host: string) => {

@@ -1,7 +1,7 @@
 import { CdpClient } from '../../wire/cdp-client.js';
 import { freeLoggedObjects } from '../../wire/logged-objects.js';
 import type { EventParams } from '../../wire/message.js';
-import type { Client } from '../../wire/client.js';
+import type { OwnClient } from '../../wire/forms.js';
 import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
 import type { Lasting } from './context.js';
 import { ExposedStreams } from './exposed-streams.js';
@@ -15,13 +15,13 @@ const STOP_TIMEOUT = 1000;
 
 /** The interception of a browser over one WebSocket: all requests, streams and WebSockets of pages that it answers end with it. */
 export class Interception {
-  readonly #socket: Client;
+  readonly #socket: OwnClient;
   readonly #context: Answering;
   readonly #webSockets: ExposedWebSockets;
   readonly #abort: LinkedAbort;
   #isOpen = false;
 
-  constructor(socket: Client, lasting: Lasting) {
+  constructor(socket: OwnClient, lasting: Lasting) {
     this.#socket = socket;
     this.#abort = new LinkedAbort(lasting.end);
     const targets: Targets = new Targets(

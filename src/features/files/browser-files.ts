@@ -4,7 +4,7 @@ import { isRecord } from '../../shared/json.js';
 import { lazy } from '../../shared/lazy.js';
 import { CdpClient } from '../../wire/cdp-client.js';
 import type { EventParams, ResultOf } from '../../wire/message.js';
-import type { OpenCdp } from '../../wire/client.js';
+import type { OpenCdp } from '../../wire/forms.js';
 import { namingFile } from '../../shared/naming-file.js';
 
 /** Bytes that the page reads at once, and how many of such parts are under way: a distant browser answers late. */

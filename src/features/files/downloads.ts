@@ -5,9 +5,15 @@ import { createTemporaryFolder } from '../../shared/connection-folder.js';
 import type { StandIns } from '../stand-ins.js';
 import { DownloadWatch } from './download-watch.js';
 import { inTime } from '../../lease/in-time.js';
-import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../shared/telemetry.js';
-import type { FeatureNeeds, LeaseEnding, LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
+import type {
+  FeatureContext,
+  FeatureNeeds,
+  LeaseEnding,
+  LeaseFeature,
+  Work,
+  WorkEnd,
+} from '../../lease/feature.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
 import { duration } from '../../shared/errors.js';
@@ -43,7 +49,7 @@ interface Running {
   readonly end: () => void;
 }
 
-type Context = LeaseContext<StepOf<DownloadsSteps>>;
+type Context = FeatureContext<StepOf<DownloadsSteps>>;
 
 /** The downloads of a lease: with the option `downloads`, their files arrive on this machine. */
 export class Downloads implements LeaseFeature {
@@ -99,7 +105,7 @@ export class Downloads implements LeaseFeature {
   /** Where several tasks run in a browser at the same time, each download is the task's of its page. */
   async begin({ kind, lease, connection, handles, scope, isAmongOthers }: Work) {
     const arriving = this.#arriving;
-    if (!arriving || !connection || kind !== 'task') return undefined;
+    if (!arriving || !connection || !handles || kind !== 'task') return undefined;
     const pageId = isAmongOthers
       ? await raceAbort(connection.pageId?.(handles) ?? Promise.resolve(undefined), lease.signal)
       : undefined;

@@ -1,4 +1,4 @@
-import type { LeaseContext } from '../../lease/context.js';
+import type { FeatureContext } from '../../lease/feature.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import { isTransientError } from '../../net/status.js';
 import { leasesAgain, type Replay } from '../../services/browser-service.js';
@@ -32,7 +32,7 @@ export interface Listed extends ReplaysResult {
  * while the browser is leased.
  */
 export class Recordings {
-  readonly #lease: LeaseContext<ReplaysStep>;
+  readonly #lease: FeatureContext<ReplaysStep>;
   readonly #settings: ReplaysPlan;
   /** The recordings at the beginning of the lease. */
   #first: Promise<readonly Replay[]> = Promise.resolve([]);
@@ -45,7 +45,7 @@ export class Recordings {
   #earlierIds: readonly string[] | undefined;
   #timeLeft: number;
 
-  constructor(lease: LeaseContext<ReplaysStep>, settings: ReplaysPlan) {
+  constructor(lease: FeatureContext<ReplaysStep>, settings: ReplaysPlan) {
     this.#lease = lease;
     this.#settings = settings;
     this.#timeLeft = settings.replaysTimeout;
@@ -59,7 +59,7 @@ export class Recordings {
   begin(earlier: readonly string[] | undefined): void {
     const known = earlier?.map((id): Replay => ({ replay_id: id }));
     // Otherwise, a session of this service has one lease.
-    const isLeasedAgain = leasesAgain(this.#lease.pool.service);
+    const isLeasedAgain = leasesAgain(this.#lease.service.facts);
     const listed = known ?? (isLeasedAgain ? this.#list() : []);
     this.#first = Promise.resolve(listed);
     // `collect` reports the error.
@@ -151,10 +151,10 @@ export class Recordings {
   #earlierIn(first: readonly Replay[], latest: readonly Replay[]): string[] {
     const ours = this.#recording && identify(this.#recording);
     // The service's date has whole seconds: what began a second later began in this lease, also if the first list came late.
-    const began = (this.#lease.servedAt ?? Number.NaN) + 1000;
+    const began = (this.#lease.service.servedAt ?? Number.NaN) + 1000;
     // This lease's recording may have started before the first list.
     const others = first.filter((replay) => identify(replay) !== ours && !(startOf(replay) >= began));
-    const own = ownOf(others, this.#lease.servedAt);
+    const own = ownOf(others, this.#lease.service.servedAt);
     // While the lease lasts, its own recording runs: such a one was still being written for the lease before. One that is
     // still unfinished at the end can belong to either lease: nothing that the service shows tells them apart.
     this.#own = own && endedBefore(latestOf(own, latest), began) ? undefined : own;
@@ -181,11 +181,11 @@ export class Recordings {
 
   /** Lists all recordings of the session. A fault that may pass does not lose the links. */
   async #list(signal: AbortSignal = this.#abort.signal): Promise<readonly Replay[]> {
-    const { pool, sessionId } = this.#lease;
-    if (!pool.service.replays) return [];
+    const { service, sessionId } = this.#lease;
+    if (!service.facts.replays) return [];
     for (let retries = 0; ; retries++) {
       try {
-        return await pool.api.replays(sessionId, { signal });
+        return await service.requests.replays(sessionId, { signal });
       } catch (error) {
         if (retries === MOST_RETRIES || signal.aborted || !isTransientError(error)) throw error;
         await delay(backoff(RETRY, retries + 1), signal);
@@ -194,8 +194,8 @@ export class Recordings {
   }
 
   async #start(): Promise<void> {
-    const { pool, sessionId, emit } = this.#lease;
-    const { replays } = pool.service;
+    const { service, sessionId, emit } = this.#lease;
+    const { replays } = service.facts;
     // Such a service records from the beginning, if the acquire request says so.
     if (replays && !replays.start) return;
     const { frameRate, maxDuration } = this.#settings.recording ?? {};
@@ -203,7 +203,7 @@ export class Recordings {
     const maxSeconds = isLimited ? Math.ceil(maxDuration / 1000) : undefined;
     const { signal } = this.#abort;
     try {
-      const start = pool.api.startReplay(sessionId, { frameRate, maxSeconds }, { signal });
+      const start = service.requests.startReplay(sessionId, { frameRate, maxSeconds }, { signal });
       this.#recording = await raceAbort(start, signal);
       emit({ type: 'recording-started', sessionId, replay: this.#recording });
     } catch (error) {
@@ -215,13 +215,13 @@ export class Recordings {
     await this.#starting;
     const replay = this.#recording;
     if (!replay) return;
-    const { pool, sessionId, emit } = this.#lease;
+    const { service, sessionId, emit } = this.#lease;
     const stopped = { type: 'recording-stopped', sessionId, replay } as const;
     const { signal } = this.#abort;
     try {
       const { replay_id: replayId } = replay;
       if (replayId === undefined) throw new Error('The service returned no id for the recording.');
-      await raceAbort(pool.api.stopReplay(sessionId, replayId, { signal }), signal);
+      await raceAbort(service.requests.stopReplay(sessionId, replayId, { signal }), signal);
       emit(stopped);
     } catch (error) {
       this.#fail({ ...stopped, error: asError(error) });

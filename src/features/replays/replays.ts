@@ -1,5 +1,4 @@
-import type { LeaseContext } from '../../lease/context.js';
-import type { Finished, LeaseFeature } from '../../lease/feature.js';
+import type { FeatureContext, Finished, LeaseFeature } from '../../lease/feature.js';
 import type { LeaseRequest, Replay } from '../../services/browser-service.js';
 import { onAbort } from '../../shared/abort.js';
 import type { ReplaysResult } from './options.js';
@@ -14,7 +13,7 @@ export class Replays implements LeaseFeature {
   readonly stage = 'replays';
   readonly timeout: number;
   readonly #settings: ReplaysPlan;
-  #lease: LeaseContext<ReplaysStep> | undefined;
+  #lease: FeatureContext<ReplaysStep> | undefined;
   /** Since the pool leased a browser. */
   #recordings: Recordings | undefined;
   /** Since the end of the lease. */
@@ -31,7 +30,7 @@ export class Replays implements LeaseFeature {
   }
 
   /** @param earlier Ids of the recordings from before the lease, if another process began it. */
-  leased(lease: LeaseContext<ReplaysStep>, earlier: unknown): void {
+  leased(lease: FeatureContext<ReplaysStep>, earlier: unknown): void {
     this.#lease = lease;
     const recordings = new Recordings(lease, this.#settings);
     this.#recordings = recordings;

@@ -1,15 +1,13 @@
 import type { LeaseRequest } from '../../services/browser-service.js';
-import { SETTLE_TIMEOUT, type Connection, type HowToOpen } from '../../drivers/connector.js';
+import { SETTLE_TIMEOUT, type HowToOpen } from '../../drivers/connector.js';
 import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
-import type { LeaseContext } from '../../lease/context.js';
 import { asError } from '../../shared/errors.js';
-import { loadConnect } from '../../drivers/load-connect.js';
 import type { StepOf } from '../../shared/telemetry.js';
-import type { EndWork, LeaseFeature, Work } from '../../lease/feature.js';
+import type { EndWork, FeatureContext, LeaseFeature, Work } from '../../lease/feature.js';
 import type { HowToStart, StartPageSteps } from './options.js';
 
-type Context = LeaseContext<StepOf<StartPageSteps>>;
+type Context = FeatureContext<StepOf<StartPageSteps>>;
 
 /**
  * Opens `startUrl` where the service does not, or not in the page of the callback. As at a service that opens it, a failure does not
@@ -34,8 +32,8 @@ export class StartPage implements LeaseFeature {
   }
 
   /** The service opens the URL in the browser's own context, also if the lease does not use that context. */
-  leased(lease: LeaseContext): void {
-    if (this.#isOpenedByService(lease)) lease.use.touchOwnContext();
+  leased(lease: FeatureContext): void {
+    if (this.#isOpenedByService(lease)) lease.onOwnContextUsed();
   }
 
   /**
@@ -48,12 +46,13 @@ export class StartPage implements LeaseFeature {
     const onlyIfBlank = kind === 'lease' && this.#isOpenedByService(lease);
     const timeout = this.#connectTimeout;
     if (connection) await openStartPage(work, this.#url, { timeout, onlyIfBlank });
-    else if (!onlyIfBlank) await attempt(lease, this.#url, timeout, () => openDirectly(lease, this.#url));
+    else if (!onlyIfBlank)
+      await attempt(lease, this.#url, timeout, () => lease.service.openInFirstPage(this.#url));
     return undefined;
   }
 
-  #isOpenedByService({ pool }: Pick<LeaseContext, 'pool'>): boolean {
-    return !this.#isOpenedHere && requestFactsOf(pool.service).opensStartUrl;
+  #isOpenedByService({ service }: Pick<FeatureContext, 'service'>): boolean {
+    return !this.#isOpenedHere && requestFactsOf(service.facts).opensStartUrl;
   }
 }
 
@@ -64,9 +63,9 @@ export async function openStartPage(
   how: HowToOpen,
 ): Promise<void> {
   await attempt(lease, url, how.timeout, async () => {
-    const { openUrl } = connection as Pick<Connection<object>, 'openUrl'>;
-    if (!openUrl) throw new Error('The connector has no openUrl, which the option startUrl needs.');
-    await openUrl(handles, url, how);
+    if (!connection?.openUrl)
+      throw new Error('The connector has no openUrl, which the option startUrl needs.');
+    await connection.openUrl(handles, url, how);
   });
 }
 
@@ -89,13 +88,3 @@ async function attempt(
 }
 
 const late = () => new Error('The page did not load within connectTimeout.');
-
-/** Opens a URL with a connection of its own. */
-async function openDirectly({ grant, pool, signal }: Context, url: string): Promise<void> {
-  if (grant.endsWithConnection)
-    throw new Error('The browser begins and ends with the connection of its user.');
-  const { trust } = pool.client;
-  const { openSocket, openInFirstPage } = await loadConnect();
-  const socket = await openSocket(grant, { protocol: 'cdp', trust, signal });
-  await openInFirstPage(socket, url).finally(() => socket.cut('closed-by-us'));
-}
