@@ -3,7 +3,7 @@ import type { CdpPort } from '../wire/client.js';
 import { Refusal } from './proxy-client.js';
 
 /** A request to a debugging port, such as `/json/version`. */
-export interface DebuggingRequest {
+interface DebuggingRequest {
   readonly method: string;
   /** The part of the path after `/json`. */
   readonly json: string;

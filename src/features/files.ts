@@ -82,7 +82,7 @@ function safeFileName(name: string): { stem: string; ending: string } {
 const CUT = '...';
 
 /** Cuts the middle out of a name that is too long: its beginning and its end differ most from those of other names. */
-export function cutMiddle(name: string, mostBytes: number): string {
+function cutMiddle(name: string, mostBytes: number): string {
   if (Buffer.byteLength(name) <= mostBytes) return name;
   const room = Math.floor((mostBytes - CUT.length) / 2);
   // A mark belongs to the character before it.

@@ -23,7 +23,7 @@ export type EventListeners = {
 };
 
 /** The session of a command, or the connection, has ended before the browser answered. */
-export class CdpGone extends Error {}
+class CdpGone extends Error {}
 
 /** The browser has answered a command with an error. */
 export class CdpFault extends Error {}

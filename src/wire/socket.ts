@@ -17,7 +17,7 @@ import { USER_AGENT } from '../shared/version.js';
 import type { Frame, SocketEnd } from './forms.js';
 import { Heartbeat } from './heartbeat.js';
 
-export interface SocketOptions {
+interface SocketOptions {
   readonly network?: NetworkSettings;
   /** A connection that may be open already, and is remembered for the next WebSocket. */
   readonly spare?: SpareConnection | undefined;

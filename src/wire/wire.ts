@@ -45,13 +45,13 @@ export function newShared(how: Partial<Pick<Shared, 'isExpected' | 'onMalformed'
 }
 
 /** When a connection needs a command, for a service that closes one without commands. */
-export interface KeepAlivePlan {
+interface KeepAlivePlan {
   /** Milliseconds since the last message to the browser. */
   readonly after: number;
   readonly protocol: Protocol;
 }
 
-export interface WireOptions {
+interface WireOptions {
   readonly network?: NetworkSettings;
   readonly spare?: SpareConnection | undefined;
   readonly headers?: Readonly<Record<string, string>>;

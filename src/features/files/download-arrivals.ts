@@ -9,7 +9,7 @@ import { writeContent, type StandIns } from '../stand-ins.js';
 import { createAbort } from '../../shared/globals.js';
 
 /** A file on this machine. */
-export interface ArrivedFile {
+interface ArrivedFile {
   readonly path: string;
   /** Somebody else also uses the file. */
   readonly mustStay: boolean;

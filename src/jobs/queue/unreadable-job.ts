@@ -35,7 +35,7 @@ export async function repairJob(queue: Queue | Worker, { client }: RedisLink, id
 }
 
 /** A job of a queue; without `job`, Redis has only its id. */
-export interface FoundJob {
+interface FoundJob {
   readonly id: string;
   readonly job: Job | undefined;
 }
