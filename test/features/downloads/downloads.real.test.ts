@@ -40,6 +40,10 @@ const site = useSite((request, response) => {
 let folder: string;
 let far: FarBrowser;
 
+beforeAll(async () => {
+  if (refusal === undefined) far = await startInNamespace();
+});
+afterAll(() => far?.[Symbol.asyncDispose]());
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'files-'));
 });
@@ -58,7 +62,8 @@ async function click({ page }: AnyLease, id: string): Promise<void> {
 describe.each([
   {
     name: 'in a mount namespace of its own',
-    start: () => startInNamespace(),
+    // Further tests use it.
+    start: async () => ({ ...far, [Symbol.asyncDispose]: async () => {} }),
     isSkipped: refusal !== undefined,
   },
   { name: 'whose files are at other paths', start: startBehindPaths, isSkipped: false },
@@ -82,11 +87,6 @@ describe.each([
 });
 
 describe.skipIf(refusal !== undefined)('with the option downloads', () => {
-  beforeAll(async () => {
-    far = await startInNamespace();
-  });
-  afterAll(() => far?.[Symbol.asyncDispose]());
-
   it.each(DRIVERS)('$name receives all files, and no file replaces another one', async ({ run }) => {
     const events: RunEvent[] = [];
     const options = { downloads: folder, onEvent: (event: RunEvent) => void events.push(event) };
