@@ -36,6 +36,7 @@ const LONGEST = [
   'fixtures/vitest.more',
   'examples/runners.more',
   'package/package.more',
+  'features/allowed-hosts/ends.more',
   'jobs/isolation.more',
   'local/firefox.more',
   'lease/uploads.more',
