@@ -3,12 +3,9 @@ import { onAbort } from '../../shared/abort.js';
 import { clock, delay, startTimer } from '../../shared/clock.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { ExposedResponse, Unread } from './body-reader.js';
-import { hideReconnects } from './page-event-source.js';
 
 /** The type of the event that ends each part of a stream but the last one. */
-const PART_ENDS = 'exposed-network-part-ends';
-/** The script that hides the parts from a page or a worker. */
-export const EVENTS_SCRIPT = `(${String(hideReconnects)})('${PART_ENDS}');`;
+export const PART_ENDS = 'exposed-network-part-ends';
 /** Milliseconds in which the first events can arrive with the response, and the longest time of a part without events. */
 const FIRST_WAIT = 20;
 const LONGEST_WAIT = 60_000;

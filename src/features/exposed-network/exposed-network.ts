@@ -5,12 +5,10 @@ import type { ConnectExtension } from '../../drivers/extension.js';
 import { Bodies } from './body-reader.js';
 import { BrowserClients } from './browser-clients.js';
 import type { ExposePlan, Lasting } from './context.js';
-import { EVENTS_SCRIPT, EventStreams } from './exposed-events.js';
+import { EventStreams } from './exposed-events.js';
 import { ExposedSender } from './exposed-request.js';
-import { fetchScript } from './exposed-streams.js';
-import { uploadScript } from './exposed-uploads.js';
-import { webSocketScript } from './exposed-websocket.js';
 import { Interception } from './interception.js';
+import { pageScript } from './page-script.js';
 import { RequestBodies } from './request-bodies.js';
 
 /** Attempts to replace a lost socket, and the pauses between them. */
@@ -41,7 +39,7 @@ export class ExposedNetwork implements ConnectExtension {
       bodies: new Bodies(),
       uploads: new RequestBodies(),
       events: new EventStreams(signal),
-      script: `${webSocketScript(hosts)} ${fetchScript(hosts)} ${EVENTS_SCRIPT} ${uploadScript(hosts)}`,
+      script: pageScript(hosts),
       end: signal,
     };
     layers.add(clients.layer, this.#lasting.uploads.layer);

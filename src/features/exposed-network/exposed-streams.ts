@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { finished, PassThrough, pipeline, type Readable } from 'node:stream';
-import type { EventParams } from '../../wire/message.js';
 import { onAbort } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { LONG_BODY, type ExposedResponse, type Unread } from './body-reader.js';
 import type { Context } from './context.js';
-import type { ExposedHosts } from './exposed-hosts.js';
-import { FetchRequests, oldestOfMost, type TrackedRequest } from './fetch-requests.js';
-import { replaceFetch, type PartMessage } from './page-fetch.js';
-import { PageFunction, prefixOf, scriptOf, type Caller } from './page-function.js';
+import { oldestOfMost, type Channel, type ChannelKind } from './bridge.js';
+import { FetchRequests, senderOf, type TrackedRequest } from './fetch-requests.js';
+import type { PartMessage } from './page-fetch.js';
 import { valueOf } from './response-kinds.js';
-import { originOf, pageOf, type AttachedTarget } from './targets.js';
+import { originOf, type AttachedTarget } from './targets.js';
 
-/** The name in pages of the function through which their `fetch` reaches this process. */
-const NAME = '__exposedFetch';
 /** The header that names the stream of a response. A page does not see it. */
 const HEADER = 'x-exposed-stream';
 /** Bytes of one part, and those that wait in the page until it reads them. */
@@ -23,25 +19,18 @@ const MOST_WAITING = 4 * PART;
 const MOST_KEPT = 4 * PART;
 const NOT_KEPT =
   'The page has read the response in parts (exposeNetwork), and it has more than 4 MB, or 16 MB if it names its length: it was not kept.';
-/** Characters of parts, which the browser compiles as code and so keeps, until a page or a worker collects its garbage. */
-const MOST_UNCOLLECTED = 64 * PART;
 /** Milliseconds in which a page must begin to read. */
 const LONGEST_ABSENCE = 60_000;
 /** As for the connections to one host. */
 const MOST_OPEN = 256;
-/** Length of a message of a page in characters: its URL is the longest part. */
-const LONGEST_MESSAGE = 16 * 1024;
-/** A `FetchMessage` with its id, and the URL of a request. */
-const MESSAGE = /^(begin|over|pull|cancel) (\S+) (.*)$/s;
-
 interface Stream {
   /** That has sent the request. */
   readonly page: string;
   readonly parts: AsyncGenerator<Buffer, void>;
   /** Closes the connection to the server, and frees the memory. */
   close(): void;
-  /** Where the page reads it: by session and JavaScript context. Undefined until it does. */
-  reader?: string;
+  /** Through which the page reads it. Undefined until it does. */
+  reader?: Channel;
   /** A part is on its way to the page. */
   isDelivering?: boolean;
   /** The page wants another part. */
@@ -56,27 +45,23 @@ interface RequestFacts {
   readonly isCors: boolean;
 }
 
-/** The script that replaces `fetch` in pages and workers. */
-export function fetchScript({ pattern }: ExposedHosts): string {
-  return scriptOf(replaceFetch, NAME, { pattern: pattern.source, header: HEADER, waiting: MOST_WAITING });
-}
+/** What the script in pages needs to know. */
+export const FETCH_VALUES = { header: HEADER, waiting: MOST_WAITING };
 
 /**
  * The responses that a page reads in parts with `fetch`: those that are large, or do not end soon. A script replaces `fetch` there, and
  * asks for each part when the page reads it, so a page that is slow makes its server slow.
  */
-export class ExposedStreams {
-  readonly #context: Context;
-  /** The function through which `fetch` of pages reaches this process. */
-  readonly function: PageFunction;
+export class ExposedStreams implements ChannelKind {
+  /** As many as streams. */
+  readonly most = MOST_OPEN;
+  /** Which requests `fetch` has sent. */
+  readonly requests = new FetchRequests();
+  readonly #context: Pick<Context, 'clients' | 'signal'>;
   readonly #open = new Map<string, Stream>();
-  readonly #requests = new FetchRequests();
-  /** By session: characters of parts since garbage was collected. */
-  readonly #delivered = new Map<string, number>();
 
-  constructor(context: Context) {
+  constructor(context: Pick<Context, 'clients' | 'signal'>) {
     this.#context = context;
-    this.function = new PageFunction(NAME, context);
   }
 
   /**
@@ -85,31 +70,7 @@ export class ExposedStreams {
    * @param networkId Its id in the domain Network, which it keeps when it is redirected.
    */
   track(target: AttachedTarget, frameId: string, url: string, networkId?: string): TrackedRequest {
-    return this.#requests.track(() => senderOf(target, originOf(target, frameId)), url, networkId);
-  }
-
-  /** A script has called a function. Any script can say anything. */
-  receive(call: EventParams<'Runtime.bindingCalled'>, sessionId = ''): void {
-    const caller = this.function.callerOf(call, sessionId);
-    if (!caller || call.payload.length > LONGEST_MESSAGE) return;
-    const [, what = '', id = '', url = ''] = MESSAGE.exec(call.payload) ?? [];
-    const { target, place, contextId } = caller;
-    const key = `${place} ${id}`;
-    if (what === 'begin') {
-      const sender = senderOf(target, target.places.get(contextId)?.origin);
-      if (sender === undefined) return;
-      this.#requests.announce(key, { page: pageOf(target).targetId, sender, url });
-    } else if (what === 'over') this.#requests.forget(key);
-    else if (what !== '') this.#read(id, caller, what);
-  }
-
-  /** The documents of a session, or that of one JavaScript context, were left. */
-  leave(sessionId: string, contextId?: number): void {
-    const prefix = prefixOf(sessionId, contextId);
-    this.#requests.leave(prefix);
-    for (const [id, { reader }] of this.#open)
-      if (reader !== undefined && `${reader} `.startsWith(prefix)) this.#close(id);
-    if (contextId === undefined) this.#delivered.delete(sessionId);
+    return this.requests.track(() => senderOf(target, originOf(target, frameId)), url, networkId);
   }
 
   /** Returns the response that the page receives first: it has no body, and names the stream. The stream frees the memory. */
@@ -137,52 +98,46 @@ export class ExposedStreams {
   }
 
   #close(id: string): void {
-    this.#open.get(id)?.close();
+    const stream = this.#open.get(id);
     this.#open.delete(id);
+    stream?.close();
+    stream?.reader?.end();
   }
 
-  #read(id: string, caller: Caller, what: string): void {
-    const stream = this.#open.get(id);
-    // Only the first reader can read it: its id is a secret that the response contains. A server can name any.
-    if (!stream || (stream.reader ??= caller.place) !== caller.place) {
-      if (what === 'pull') void this.function.refuse(caller, { id, isError: true } satisfies PartMessage);
-    } else if (what === 'pull') void this.#deliver(id, stream, caller);
-    else this.#close(id);
+  /** Only the first reader can read a stream: its id is a secret that the response contains. A server can name any. */
+  opened(channel: Channel): void {
+    const stream = this.#open.get(channel.id);
+    if (stream && !stream.reader) stream.reader = channel;
+    else channel.refuse({ isError: true } satisfies Omit<PartMessage, 'id'>);
   }
 
   /** Sends the next part when the page wants it and has received the one before: a script can ask for any number at once. */
-  async #deliver(id: string, stream: Stream, caller: Caller): Promise<void> {
+  said(channel: Channel): void {
+    const stream = this.#open.get(channel.id);
+    if (!stream) return;
     stream.isWanted = true;
-    if (stream.isDelivering) return;
-    stream.isDelivering = true;
-    while (stream.isWanted && this.#open.has(id)) {
-      stream.isWanted = false;
-      const part = await nextOf(stream);
-      if (part.bytes === undefined) this.#close(id);
-      const told = this.function.tell(caller, { id, ...part } satisfies PartMessage);
-      this.#collectGarbage(caller.target, part.bytes?.length ?? 0);
-      await told;
-    }
-    stream.isDelivering = false;
+    if (!stream.isDelivering) void this.#deliver(channel, stream);
   }
 
-  /** The browser keeps what it was told until the page collects its garbage. @param size Of the last part, in characters. */
-  #collectGarbage({ sessionId }: AttachedTarget, size: number): void {
-    const delivered = (this.#delivered.get(sessionId) ?? 0) + size;
-    this.#delivered.set(sessionId, delivered % MOST_UNCOLLECTED);
-    if (delivered < MOST_UNCOLLECTED) return;
-    this.#context.cdp.send('HeapProfiler.collectGarbage', {}, sessionId).catch(() => {});
+  ended({ id }: Channel): void {
+    this.#close(id);
+  }
+
+  async #deliver(channel: Channel, stream: Stream): Promise<void> {
+    stream.isDelivering = true;
+    while (stream.isWanted && channel.isOpen) {
+      stream.isWanted = false;
+      const part = await nextOf(stream);
+      if (part.bytes === undefined) this.#close(channel.id);
+      await channel.tell(part, part.bytes?.length);
+    }
+    stream.isDelivering = false;
   }
 }
 
 /** Whether a header is one of those that only this process adds. */
 export function isOwnHeader(header: string): boolean {
   return header.toLowerCase().startsWith(`${HEADER}:`);
-}
-
-/** Who sends requests: a page, and the origin of one of its documents or workers. Undefined if that is not known. */
-function senderOf(target: AttachedTarget, origin: string | undefined): string | undefined {
-  return origin === undefined ? undefined : `${pageOf(target).targetId} ${origin}`;
 }
 
 /** Waits for the next part of a stream. Never rejects. */

@@ -1,17 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { raceAbort } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
-import type { EventParams } from '../../wire/message.js';
 import { ShownError } from './body-reader.js';
-import type { Context } from './context.js';
-import type { ExposedHosts } from './exposed-hosts.js';
-import { oldestOfMost } from './fetch-requests.js';
-import { PageFunction, prefixOf, scriptOf, type Caller } from './page-function.js';
-import { replaceUploads, type SliceMessage } from './page-uploads.js';
-import { pageOf } from './targets.js';
+import type { Channel, ChannelKind } from './bridge.js';
+import type { SliceMessage } from './page-uploads.js';
 
-/** The name in pages of the function through which their uploads reach this process. */
-const NAME = '__exposedUpload';
 const MEGABYTE = 1024 * 1024;
 /**
  * Bytes of a body from which a page sends a stand-in. Over a debugging port, 256 MB of all messages may wait for this process: Chromium
@@ -25,8 +18,6 @@ const MOST_KEPT = 2000;
 /** A request can arrive before the message of its page: how often, and after how many ms, it is looked for. */
 const LOOKS = 100;
 const PAUSE = 20;
-/** The message of a page that keeps a body. */
-const ID = /^[\d-]{7,43}$/;
 /** No page knows it before this process exposes hosts. */
 const MARK = `exposed-upload-${randomUUID()} `;
 const STAND_IN = new RegExp(`${MARK}([\\d-]+) (\\d{1,12});`, 'g');
@@ -41,37 +32,24 @@ interface StandIn {
   readonly to: number;
 }
 
-/** The script that replaces large bodies in pages and workers. */
-export function uploadScript({ pattern }: ExposedHosts): string {
-  const values = { pattern: pattern.source, mark: MARK, most: MOST };
-  return scriptOf(replaceUploads, NAME, values);
-}
+/** What the script in pages needs to know. */
+export const UPLOAD_VALUES = { mark: MARK, most: MOST };
 
 /** The large bodies of requests: pages keep them, and send stand-ins, and this process reads them in slices. */
-export class ExposedUploads {
-  /** The function through which pages say which bodies they keep. */
-  readonly function: PageFunction;
+export class ExposedUploads implements ChannelKind {
+  readonly most = MOST_KEPT;
   /** Who keeps a body, by its id. */
-  readonly #kept = new Map<string, Caller>();
+  readonly #kept = new Map<string, Channel>();
 
-  constructor(context: Pick<Context, 'cdp' | 'targets'>) {
-    this.function = new PageFunction(NAME, context);
+  /** A page keeps a body. */
+  opened(channel: Channel): void {
+    // Its id is a secret of another page.
+    if (this.#kept.has(channel.id)) channel.end();
+    else this.#kept.set(channel.id, channel);
   }
 
-  /** A script has called a function. Any script can say anything. */
-  receive(call: EventParams<'Runtime.bindingCalled'>, sessionId = ''): void {
-    const caller = this.function.callerOf(call, sessionId);
-    const { payload: id } = call;
-    if (!caller || !ID.test(id) || this.#kept.has(id)) return;
-    if (this.#kept.size >= MOST_KEPT)
-      this.#kept.delete(oldestOfMost(this.#kept, ({ target }) => pageOf(target).targetId));
-    this.#kept.set(id, caller);
-  }
-
-  /** The documents of a session, or that of one JavaScript context, were left. */
-  leave(sessionId: string, contextId?: number): void {
-    const prefix = prefixOf(sessionId, contextId);
-    for (const [id, { place }] of this.#kept) if (`${place} `.startsWith(prefix)) this.#kept.delete(id);
+  ended({ id }: Channel): void {
+    this.#kept.delete(id);
   }
 
   /** Returns the size in bytes that a body has with what its stand-ins stand for. Undefined if it has none. */
@@ -103,7 +81,7 @@ export class ExposedUploads {
       const to = Math.min(from + SLICE, size);
       const keeper = await this.#keeperOf(id, signal);
       // A page can leave it without an answer.
-      const told = this.function.tell(keeper, { id, from, to } satisfies SliceMessage);
+      const told = keeper.tell({ from, to } satisfies Omit<SliceMessage, 'id'>);
       const slice = await raceAbort(told, signal);
       const length = typeof slice === 'string' ? whole.write(slice, at + from, to - from, 'base64') : 0;
       if (length !== to - from) throw new ShownError(GONE);
@@ -111,7 +89,7 @@ export class ExposedUploads {
     return at + size;
   }
 
-  async #keeperOf(id: string, signal: AbortSignal): Promise<Caller> {
+  async #keeperOf(id: string, signal: AbortSignal): Promise<Channel> {
     for (let looks = LOOKS; looks > 0; looks--) {
       const keeper = this.#kept.get(id);
       if (keeper) return keeper;

@@ -1,3 +1,6 @@
+import type { Channel, ChannelKind } from './bridge.js';
+import { pageOf, type AttachedTarget } from './targets.js';
+
 /** Number of requests of all pages that may be announced and have no response. */
 const MOST_ANNOUNCED = 2000;
 /** Number of requests whose first URLs are kept, and the length of one in characters. */
@@ -13,7 +16,6 @@ export interface TrackedRequest {
 }
 
 interface Announced {
-  readonly page: string;
   /** The page, and the origin of the document or worker: others of the page do not speak for it. */
   readonly sender: string;
   readonly url: string;
@@ -29,29 +31,23 @@ interface Sent {
  * Which requests `fetch` has sent. CDP does not say it, but the replaced function announces its requests: a page can read a response in
  * parts if `fetch` has sent all requests of its sender to this URL.
  */
-export class FetchRequests {
-  /** By place and id. */
-  readonly #announced = new Map<string, Announced>();
+export class FetchRequests implements ChannelKind {
+  readonly most = MOST_ANNOUNCED;
+  readonly #announced = new Map<Channel, Announced>();
   readonly #sent = new Set<Sent>();
   /** The first URLs of requests, which can be redirected, by their ids in the domain Network. */
   readonly #firstUrls = new Map<string, string>();
 
-  /** A script announces a request. Any script can announce anything. @param key Begins with its place. */
-  announce(key: string, request: Announced): void {
-    if (this.#announced.has(key)) return;
-    if (this.#announced.size >= MOST_ANNOUNCED)
-      this.#announced.delete(oldestOfMost(this.#announced, ({ page }) => page));
-    this.#announced.set(key, request);
+  /** A script announces a request. Any script can announce anything. */
+  opened(channel: Channel, url: string): void {
+    const sender = senderOf(channel.target, channel.place?.origin);
+    if (sender === undefined) channel.end();
+    else this.#announced.set(channel, { sender, url });
   }
 
-  /** An announced request has its response. */
-  forget(key: string): void {
-    this.#announced.delete(key);
-  }
-
-  /** Forgets the requests of places. */
-  leave(prefix: string): void {
-    for (const key of this.#announced.keys()) if (key.startsWith(prefix)) this.forget(key);
+  /** The request has its response. */
+  ended(channel: Channel): void {
+    this.#announced.delete(channel);
   }
 
   /** Counts a request of a script. */
@@ -85,19 +81,9 @@ export class FetchRequests {
   }
 }
 
-/** Returns the key of the oldest entry of the page that has most of them, so that no page takes the entries of others. */
-export function oldestOfMost<Value>(
-  entries: ReadonlyMap<string, Value>,
-  pageOf: (value: Value) => string,
-): string {
-  const pages = new Map<string, { readonly oldest: string; count: number }>();
-  for (const [key, value] of entries) {
-    const page = pages.get(pageOf(value)) ?? { oldest: key, count: 0 };
-    page.count++;
-    pages.set(pageOf(value), page);
-  }
-  const all = [...pages.values()];
-  return all.reduce((most, one) => (one.count > most.count ? one : most)).oldest;
+/** Who sends requests: a page, and the origin of one of its documents or workers. Undefined if that is not known. */
+export function senderOf(target: AttachedTarget, origin: string | undefined): string | undefined {
+  return origin === undefined ? undefined : `${pageOf(target).targetId} ${origin}`;
 }
 
 function count<Value>(values: Iterable<Value>, isCounted: (value: Value) => boolean): number {

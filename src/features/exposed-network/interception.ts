@@ -3,6 +3,7 @@ import { freeLoggedObjects } from '../../wire/logged-objects.js';
 import type { EventParams } from '../../wire/message.js';
 import type { OwnClient } from '../../wire/forms.js';
 import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
+import { PageBridge } from './bridge.js';
 import type { Lasting } from './context.js';
 import { ExposedStreams } from './exposed-streams.js';
 import { ExposedUploads } from './exposed-uploads.js';
@@ -17,7 +18,7 @@ const STOP_TIMEOUT = 1000;
 export class Interception {
   readonly #socket: OwnClient;
   readonly #context: Answering;
-  readonly #webSockets: ExposedWebSockets;
+  readonly #bridge: PageBridge;
   readonly #abort: LinkedAbort;
   #isOpen = false;
 
@@ -29,9 +30,7 @@ export class Interception {
       lasting.starts,
       (target) => this.#prepare(target),
       (sessionId, contextId) => {
-        this.#webSockets.leave(sessionId, contextId);
-        this.#context.streams.leave(sessionId, contextId);
-        this.#context.kept.leave(sessionId, contextId);
+        this.#bridge.leave(sessionId, contextId);
         for (const frameId of targets.framesOf(sessionId, contextId)) lasting.events.leave(frameId);
       },
     );
@@ -39,15 +38,18 @@ export class Interception {
       ...targets.listeners,
       ...freeLoggedObjects(() => cdp),
       'Fetch.requestPaused': (paused) => this.#answer(paused),
-      'Runtime.bindingCalled': (call, session) => {
-        this.#webSockets.receive(call, session);
-        this.#context.streams.receive(call, session);
-        this.#context.kept.receive(call, session);
-      },
+      'Runtime.bindingCalled': (call, session) => this.#bridge.receive(call, session),
     });
     const context = { ...lasting, cdp, targets, signal: this.#abort.signal };
-    this.#webSockets = new ExposedWebSockets(context);
-    this.#context = { ...context, streams: new ExposedStreams(context), kept: new ExposedUploads(context) };
+    const [streams, kept] = [new ExposedStreams(context), new ExposedUploads()];
+    const kinds = {
+      fetch: streams.requests,
+      body: streams,
+      upload: kept,
+      socket: new ExposedWebSockets(context),
+    };
+    this.#bridge = new PageBridge(context, kinds);
+    this.#context = { ...context, streams, kept };
     void socket.ended.then(() => this.#end());
   }
 
@@ -91,17 +93,15 @@ export class Interception {
   }
 
   async #prepare(target: AttachedTarget): Promise<void> {
-    const { cdp, streams, kept, script: source } = this.#context;
+    const { cdp, script: source } = this.#context;
     const send = (method: string, params: object = {}) => cdp.send(method, params, target.sessionId);
     // The browser's own `Fetch.enable` applies to what is loaded later. Those of open pages and workers make them create their loaders again.
     const renewed = this.#isOpen ? [] : [send('Fetch.enable', { patterns: [] }), send('Fetch.disable')];
     const isPage = target.type === 'page' || target.type === 'iframe';
-    // The browser handles commands in order: the script finds the functions.
+    // The browser handles commands in order: the script finds the binding.
     await Promise.all([
       ...renewed,
-      streams.function.add(target),
-      kept.function.add(target),
-      this.#webSockets.function.add(target),
+      this.#bridge.add(target),
       // For the origins of documents.
       send('Runtime.enable'),
       ...(isPage

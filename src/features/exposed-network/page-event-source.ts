@@ -1,12 +1,14 @@
+import type { BridgeInPage } from './page-bridge.js';
+
 /**
  * Hides from a page, or a worker, that its EventSources connect again after each part of their streams. Runs there, before the page's
  * own scripts, and so uses nothing of this module.
  *
  * @param partEnds The type of the event that ends a part.
  */
-export function hideReconnects(partEnds: string): void {
+export function hideReconnects(_bridge: BridgeInPage, partEnds: string): void {
   const Native = globalThis.EventSource;
-  if (typeof Native !== 'function' || Reflect.get(Native, partEnds) === true) return;
+  if (typeof Native !== 'function') return;
   const readyState = Object.getOwnPropertyDescriptor(Native.prototype, 'readyState');
   const stateOf = (source: EventSource) => readyState?.get?.call(source) as number;
   /** Those whose part has ended, and those that connect again. */
@@ -36,6 +38,5 @@ export function hideReconnects(partEnds: string): void {
       });
       return source;
     },
-    get: (target, key, receiver) => key === partEnds || (Reflect.get(target, key, receiver) as unknown),
   });
 }

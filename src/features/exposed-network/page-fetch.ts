@@ -1,14 +1,7 @@
-import type { OpenChannel } from './page-function.js';
-
-/**
- * What a message of the replaced `fetch` says: a request begins, or has its response; the page wants the next part of a response, or no
- * further one. The id follows, after a space, and the URL of a request that begins: text, because a page can replace what writes JSON.
- */
-export type FetchMessage = 'begin' | 'over' | 'pull' | 'cancel';
+import type { BridgeInPage, Told } from './page-bridge.js';
 
 /** A message of this process: what comes next of a response. */
-export interface PartMessage {
-  readonly id: string;
+export interface PartMessage extends Told {
   /** In base64. */
   readonly bytes?: string;
   readonly isEnd?: boolean;
@@ -16,8 +9,6 @@ export interface PartMessage {
 }
 
 interface FetchValues {
-  /** Source of the regular expression of the URLs. */
-  readonly pattern: string;
   /** Names the header of such a response, whose value is its id. */
   readonly header: string;
   /** Bytes that may wait until the page reads them. */
@@ -29,25 +20,8 @@ interface FetchValues {
  * CDP can deliver. Runs there, before the page's own scripts, and so uses nothing of this module.
  */
 // oxlint-disable-next-line max-lines-per-function -- only this function is there
-export function replaceFetch(
-  open: OpenChannel,
-  name: string,
-  { pattern, header, waiting }: FetchValues,
-): void {
-  const native = globalThis.fetch;
-  if (typeof native !== 'function') return;
-  const pulls = new Map<string, (part: PartMessage) => void>();
-  const receive = (part: PartMessage) => {
-    const resolve = pulls.get(part.id);
-    pulls.delete(part.id);
-    resolve?.(part);
-  };
-  const pass = open(name, receive, () => {
-    for (const id of pulls.keys()) receive({ id, isError: true });
-  });
-  if (!pass) return;
-  const isExposed = new RegExp(pattern);
-  const say = (what: FetchMessage, id: string, url = '') => pass(`${what} ${id} ${url}`);
+export function replaceFetch(bridge: BridgeInPage, { header, waiting }: FetchValues): void {
+  if (typeof globalThis.fetch !== 'function') return;
   const { Request: NativeRequest, Response: NativeResponse, Headers: NativeHeaders } = globalThis;
   const NativeStream = globalThis.ReadableStream;
   const { prototype } = NativeResponse;
@@ -55,56 +29,45 @@ export function replaceFetch(
   const readText = prototype['text'];
   const READERS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const;
   const { parse } = JSON;
-  interface Decoder {
-    fromBase64?(text: string): Uint8Array<ArrayBuffer>;
-  }
-  const fromBase64 = (text: string) =>
-    (Uint8Array as Decoder).fromBase64?.(text) ?? Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 
   const urlOf = (input: unknown): string | undefined => {
-    try {
-      const given = input instanceof NativeRequest ? input.url : input;
-      if (typeof given !== 'string' && !(given instanceof URL)) return undefined;
-      const url = new URL(given, globalThis.document?.baseURI ?? location.href);
-      url.hash = '';
-      return url.href;
-    } catch {
-      return undefined;
-    }
+    const given = input instanceof NativeRequest ? input.url : input;
+    if (typeof given !== 'string' && !(given instanceof URL)) return undefined;
+    const url = bridge.exposedUrlOf(given);
+    if (url) url.hash = '';
+    return url?.href;
   };
 
   const bodyOf = (id: string, signal: AbortSignal | undefined) => {
+    let controller: ReadableByteStreamController;
+    let receive = (_part: PartMessage) => {};
     const end = () => {
-      pulls.delete(id);
+      channel.end();
       signal?.removeEventListener('abort', abort);
     };
-    let controller: ReadableByteStreamController;
-    const cancel = () => {
-      end();
-      say('cancel', id);
-    };
     const abort = () => {
-      cancel();
+      end();
       controller.error(signal?.reason);
     };
     const pull = async () => {
       const part = await new Promise<PartMessage>((resolve) => {
-        pulls.set(id, resolve);
-        say('pull', id);
+        receive = resolve;
+        channel.say('');
       });
-      if (part.bytes !== undefined) return controller.enqueue(fromBase64(part.bytes));
+      if (part.bytes !== undefined) return controller.enqueue(bridge.fromBase64(part.bytes));
       end();
-      if (part.isError) return controller.error(new TypeError('network error'));
+      if (part.isEnd !== true) return controller.error(new TypeError('network error'));
       controller.close();
       // Who reads into a buffer of its own waits for an answer.
       controller.byobRequest?.respond(0);
     };
+    const channel = bridge.open('body', id, '', (part: PartMessage) => receive(part));
     const start = (one: ReadableByteStreamController) => {
       controller = one;
       if (signal?.aborted) abort();
       else signal?.addEventListener('abort', abort);
     };
-    return new NativeStream({ type: 'bytes', start, pull, cancel }, { highWaterMark: waiting });
+    return new NativeStream({ type: 'bytes', start, pull, cancel: end }, { highWaterMark: waiting });
   };
 
   const define = (object: object, values: object) => {
@@ -144,7 +107,7 @@ export function replaceFetch(
 
   const adopt = (response: Response, signal: AbortSignal | undefined): Response => {
     // A redirect can lead to another host.
-    const id = isExposed.test(response.url) ? response.headers.get(header) : null;
+    const id = bridge.exposedUrlOf(response.url) ? response.headers.get(header) : null;
     if (id === null) return response;
     const headers = new NativeHeaders(response.headers);
     headers.delete(header);
@@ -155,7 +118,7 @@ export function replaceFetch(
     return dress(made, response, signal);
   };
 
-  const replaced = new Proxy(native, {
+  bridge.replaceFetch({
     apply(target, self, parameters: [unknown, RequestInit?]) {
       const [request, options] = parameters;
       const ofRequest = request instanceof NativeRequest ? request : undefined;
@@ -163,25 +126,17 @@ export function replaceFetch(
       // The page can not read a response without CORS, and an aborted request has none.
       const isOpaque = (options?.mode ?? ofRequest?.mode) === 'no-cors';
       const signal = (options?.signal === undefined ? ofRequest?.signal : options.signal) ?? undefined;
-      if (url === undefined || !isExposed.test(url) || isOpaque || signal?.aborted)
-        return Reflect.apply(target, self, parameters) as Promise<Response>;
-      const id = `${Math.random()}`;
-      say('begin', id, url);
+      const send = () => Reflect.apply(target, self, parameters) as Promise<Response>;
+      if (url === undefined || isOpaque || signal?.aborted) return send();
+      const channel = bridge.open('fetch', `${Math.random()}`, url, () => {});
       const respond = async () => {
         try {
-          return adopt(await (Reflect.apply(target, self, parameters) as Promise<Response>), signal);
+          return adopt(await send(), signal);
         } finally {
-          say('over', id);
+          channel.end();
         }
       };
       return respond();
     },
-  });
-  // Of a worker, its prototype has the function.
-  let holder: object = globalThis;
-  while (!Object.hasOwn(holder, 'fetch')) holder = Object.getPrototypeOf(holder) as object;
-  Object.defineProperty(holder, 'fetch', {
-    ...Object.getOwnPropertyDescriptor(holder, 'fetch'),
-    value: replaced,
   });
 }

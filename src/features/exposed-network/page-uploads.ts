@@ -1,15 +1,12 @@
-import type { OpenChannel } from './page-function.js';
+import type { BridgeInPage, PageChannel, Told } from './page-bridge.js';
 
 /** A message of this process, which reads some bytes of a body. The page answers with them, in base64. */
-export interface SliceMessage {
-  readonly id: string;
+export interface SliceMessage extends Told {
   readonly from: number;
   readonly to: number;
 }
 
 interface UploadValues {
-  /** Source of the regular expression of the URLs. */
-  readonly pattern: string;
   /** What a stand-in begins with. The id and the size of what it stands for follow. */
   readonly mark: string;
   /** Bytes of the largest body that the browser passes to this process. */
@@ -24,25 +21,9 @@ type Entries = Iterable<[string, FormDataEntryValue]>;
  * nothing of this module.
  */
 // oxlint-disable-next-line max-lines-per-function -- only this function is there
-export function replaceUploads(open: OpenChannel, name: string, { pattern, mark, most }: UploadValues): void {
+export function replaceUploads(bridge: BridgeInPage, { mark, most }: UploadValues): void {
   const { fetch, Request: NativeRequest, FormData: NativeForm, Blob: NativeBlob } = globalThis;
-  type Encoded = Uint8Array & { toBase64?(): string };
-  const kept = new Map<string, Blob>();
-  /** Rejects if a file has changed. */
-  const read = async ({ id, from, to }: SliceMessage) => {
-    const bytes: Encoded = new Uint8Array(await kept.get(id)!.slice(from, to).arrayBuffer());
-    return bytes.toBase64?.() ?? btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
-  };
-  const pass = open(name, read, () => {});
-  if (!pass || typeof fetch !== 'function') return;
-  const isExposed = new RegExp(pattern);
-  const isForExposed = (given: unknown) => {
-    try {
-      return isExposed.test(new URL(String(given), globalThis.document?.baseURI ?? location.href).href);
-    } catch {
-      return false;
-    }
-  };
+  if (typeof fetch !== 'function') return;
 
   const sizeOf = (body: unknown): number => {
     if (typeof body === 'string') return body.length;
@@ -51,60 +32,57 @@ export function replaceUploads(open: OpenChannel, name: string, { pattern, mark,
     if (!(body instanceof NativeForm)) return 0;
     return [...(body as unknown as Entries)].reduce((sum, [, value]) => sum + sizeOf(value), 0);
   };
-  /** Its id is a secret: only this process may read the body. */
-  const keep = (blob: Blob, ids: string[]) => {
+  const keep = (blob: Blob, kept: PageChannel[]) => {
+    // Its id is a secret: only this process may read the body.
     const id = crypto.getRandomValues(new Uint32Array(4)).join('-');
-    ids.push(id);
-    kept.set(id, blob);
-    pass(id);
+    /** Rejects if a file has changed. */
+    const read = async ({ from, to, isLost }: SliceMessage) =>
+      isLost ? '' : bridge.toBase64(new Uint8Array(await blob.slice(from, to).arrayBuffer()));
+    kept.push(bridge.open('upload', id, '', read));
     return `${mark}${id} ${blob.size};`;
   };
-  const shortBlob = (blob: Blob, ids: string[]) => new NativeBlob([keep(blob, ids)], { type: blob.type });
-  const fill = (form: FormData, entries: Entries, ids: string[]) => {
+  const shortBlob = (blob: Blob, kept: PageChannel[]) =>
+    new NativeBlob([keep(blob, kept)], { type: blob.type });
+  const fill = (form: FormData, entries: Entries, kept: PageChannel[]) => {
     for (const [key, value] of entries)
       if (typeof value === 'string') form.append(key, value);
-      else form.append(key, shortBlob(value, ids), value.name);
+      else form.append(key, shortBlob(value, kept), value.name);
     return form;
   };
-  /** Returns the stand-in of a body that is large. @param ids Receives those of what the page keeps. */
-  const shorten = (body: unknown, ids: string[]) => {
+  /** Returns the stand-in of a body that is large. @param kept Receives what the page keeps. */
+  const shorten = (body: unknown, kept: PageChannel[]) => {
     if (sizeOf(body) <= most) return body;
-    if (body instanceof NativeBlob) return shortBlob(body, ids);
-    if (body instanceof NativeForm) return fill(new NativeForm(), body, ids);
-    const text = keep(new NativeBlob([body as BlobPart]), ids);
+    if (body instanceof NativeBlob) return shortBlob(body, kept);
+    if (body instanceof NativeForm) return fill(new NativeForm(), body, kept);
+    const text = keep(new NativeBlob([body as BlobPart]), kept);
     // A text has a type of its own.
     return typeof body === 'string' ? text : new TextEncoder().encode(text);
   };
-  const forget = (ids: readonly string[]) => {
-    for (const id of ids) kept.delete(id);
-  };
+  const forget = (kept: readonly PageChannel[]) => kept.forEach((one) => one.end());
 
-  const replace = (object: object, key: string, handler: ProxyHandler<never>) => {
-    const before = Object.getOwnPropertyDescriptor(object, key) ?? {};
-    Object.defineProperty(object, key, { ...before, value: new Proxy(before.value as never, handler) });
-  };
-  // Of a worker, its prototype has the function.
-  let holder: object = globalThis;
-  while (!Object.hasOwn(holder, 'fetch')) holder = Object.getPrototypeOf(holder) as object;
-  replace(holder, 'fetch', {
+  bridge.replaceFetch({
     apply(target, self, parameters: [unknown, RequestInit?]) {
       const [input, init] = parameters;
       const request = input instanceof NativeRequest ? input : undefined;
       const isLarge = sizeOf(init?.body) > most;
       // The size of a body that is in a request can only be found by reading it.
       const isInside = request?.body && !init?.body && !request.bodyUsed && request.mode !== 'navigate';
-      if ((!isLarge && !isInside) || !isForExposed(request?.url ?? input))
+      if ((!isLarge && !isInside) || !bridge.exposedUrlOf(request?.url ?? input))
         return Reflect.apply(target, self, parameters);
-      const ids: string[] = [];
+      const kept: PageChannel[] = [];
       const send = async () => {
-        const body = shorten(isInside ? await request.blob() : init?.body, ids) as BodyInit;
+        const body = shorten(isInside ? await request.blob() : init?.body, kept) as BodyInit;
         const given = isInside ? [new NativeRequest(request, { body }), init] : [input, { ...init, body }];
         return Reflect.apply(target, self, given);
       };
-      return send().finally(() => forget(ids));
+      return send().finally(() => forget(kept));
     },
   });
 
+  const replace = (object: object, key: string, handler: ProxyHandler<never>) => {
+    const before = Object.getOwnPropertyDescriptor(object, key) ?? {};
+    Object.defineProperty(object, key, { ...before, value: new Proxy(before.value as never, handler) });
+  };
   const xhr = (globalThis as Partial<typeof globalThis>).XMLHttpRequest?.prototype;
   if (!xhr) return;
   const opened = new WeakMap<object, readonly unknown[]>();
@@ -117,13 +95,14 @@ export function replaceUploads(open: OpenChannel, name: string, { pattern, mark,
   replace(xhr, 'send', {
     apply(target, self: XMLHttpRequest, parameters: unknown[]) {
       const [, url, isAsync = true] = opened.get(self) ?? [];
-      if (sizeOf(parameters[0]) <= most || !isForExposed(url)) return Reflect.apply(target, self, parameters);
+      if (sizeOf(parameters[0]) <= most || !bridge.exposedUrlOf(url))
+        return Reflect.apply(target, self, parameters);
       // The page waits, and can not be read.
       const advice = `exposeNetwork: a synchronous request can send at most ${most} bytes to an exposed host. Send it asynchronously.`;
       if (!isAsync) throw new DOMException(advice, 'NetworkError');
-      const ids: string[] = [];
-      self.addEventListener('loadend', () => forget(ids), { once: true });
-      return Reflect.apply(target, self, [shorten(parameters[0], ids)]);
+      const kept: PageChannel[] = [];
+      self.addEventListener('loadend', () => forget(kept), { once: true });
+      return Reflect.apply(target, self, [shorten(parameters[0], kept)]);
     },
   });
 }

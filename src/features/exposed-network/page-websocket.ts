@@ -1,22 +1,17 @@
-import type { OpenChannel } from './page-function.js';
+import type { BridgeInPage, PageChannel, Told } from './page-bridge.js';
 
-/** A message of the replaced WebSocket in a page to this process. */
-export interface FromPage {
-  readonly id: string;
-  /** Opens: the URL. */
-  readonly url?: string;
-  readonly protocols?: readonly string[];
-  readonly userAgent?: string;
-  /** Sends: a text, or bytes in base64. */
-  readonly text?: string;
-  readonly bytes?: string;
-  /** Closes. */
-  readonly close?: { readonly code?: number; readonly reason?: string };
+/** What a page says first of a WebSocket, as JSON. */
+export interface WebSocketRequest {
+  readonly url: string;
+  readonly protocols: readonly string[];
+  readonly userAgent: string;
 }
 
+/** What a page says next begins with one of these: a text, bytes in base64, or its end as JSON follow. */
+export const SAID = { text: 't', bytes: 'b', close: 'c' } as const;
+
 /** A message of this process to the replaced WebSocket in a page. */
-export interface ToPage {
-  readonly id: string;
+export interface ToPage extends Told {
   readonly open?: { readonly protocol: string; readonly extensions: string };
   readonly text?: string;
   readonly bytes?: string;
@@ -33,31 +28,13 @@ export interface ToPage {
 /**
  * Replaces the class WebSocket of a page or a worker, for URLs of exposed hosts: no interception of a browser sees WebSockets.
  * Runs there, before the page's own scripts, and so uses nothing of this module.
- *
- * @param pattern Source of the regular expression of the URLs.
  */
 // oxlint-disable-next-line max-lines-per-function -- only this function is there
-export function replaceWebSocket(open: OpenChannel, name: string, pattern: string): void {
+export function replaceWebSocket(bridge: BridgeInPage, said: typeof SAID): void {
   const Native = globalThis.WebSocket;
   if (typeof Native !== 'function') return;
-  const sockets = new Map<string, ExposedSocket>();
-  const receive = (message: ToPage) => sockets.get(message.id)?.receive(message);
-  const pass = open(name, receive, () => {
-    const close = { code: 1006, reason: '', wasClean: false, isFailure: true };
-    for (const id of sockets.keys()) receive({ id, close });
-  });
-  if (!pass) return;
-  const isExposed = new RegExp(pattern);
+  const FAILED = { code: 1006, reason: '', wasClean: false, isFailure: true };
   const encoder = new TextEncoder();
-  const say = (message: FromPage) => pass(JSON.stringify(message));
-
-  const toBase64 = (bytes: Uint8Array) => {
-    let text = '';
-    for (let at = 0; at < bytes.length; at += 0x80_00)
-      text += String.fromCharCode(...bytes.subarray(at, at + 0x80_00));
-    return btoa(text);
-  };
-  const fromBase64 = (text: string) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 
   /** Also of another frame: only their own getters accept them. */
   const getterOf = (prototype: object, name: string) => Object.getOwnPropertyDescriptor(prototype, name);
@@ -86,7 +63,7 @@ export function replaceWebSocket(open: OpenChannel, name: string, pattern: strin
     !/^(127\.[\d.]+|\[::1\]|(.+\.)?localhost)$/.test(hostname);
 
   class ExposedSocket extends EventTarget {
-    readonly #id = `${Math.random()}`;
+    readonly #channel: PageChannel;
     readonly #url: string;
     #state = 0;
     #protocol = '';
@@ -99,8 +76,10 @@ export function replaceWebSocket(open: OpenChannel, name: string, pattern: strin
     constructor(url: URL, protocols: readonly string[]) {
       super();
       this.#url = url.href;
-      sockets.set(this.#id, this);
-      say({ id: this.#id, url: url.href, protocols, userAgent: navigator.userAgent });
+      const { userAgent } = navigator;
+      const request: WebSocketRequest = { url: url.href, protocols, userAgent };
+      const receive = (message: ToPage) => this.receive(message);
+      this.#channel = bridge.open('socket', `${Math.random()}`, JSON.stringify(request), receive);
     }
 
     get url() {
@@ -136,9 +115,8 @@ export function replaceWebSocket(open: OpenChannel, name: string, pattern: strin
       const text = blob || bytes ? undefined : String(data);
       this.#buffered += blob ? blob.size : (bytes?.length ?? encoder.encode(text).length);
       if (this.#state !== 1) return;
-      const id = this.#id;
       const deliver = (content: Uint8Array | undefined) =>
-        say(content ? { id, bytes: toBase64(content) } : { id, text: text! });
+        this.#channel.say(content ? said.bytes + bridge.toBase64(content) : said.text + text!);
       if (!blob && !this.#sending) return deliver(bytes);
       const before = this.#sending;
       const send = async () => {
@@ -164,12 +142,12 @@ export function replaceWebSocket(open: OpenChannel, name: string, pattern: strin
         fail('The close reason must not be greater than 123 UTF-8 bytes.', 'SyntaxError');
       if (this.#state > 1) return;
       this.#state = 2;
-      const close = () => say({ id: this.#id, close: { code: code!, reason: reason! } });
+      const close = () => this.#channel.say(said.close + JSON.stringify({ code, reason }));
       if (this.#sending) void this.#sending.then(close);
       else close();
     }
 
-    receive({ open, text, bytes, sent, close }: ToPage) {
+    receive({ open, text, bytes, sent, isLost, close = isLost ? FAILED : undefined }: ToPage) {
       if (open && this.#state === 0) {
         this.#protocol = open.protocol;
         this.#extensions = open.extensions;
@@ -177,7 +155,7 @@ export function replaceWebSocket(open: OpenChannel, name: string, pattern: strin
         this.dispatchEvent(new Event('open'));
       }
       if (text !== undefined || bytes !== undefined) {
-        const content = bytes === undefined ? undefined : fromBase64(bytes);
+        const content = bytes === undefined ? undefined : bridge.fromBase64(bytes);
         const data = content && (this.#binaryType === 'blob' ? new Blob([content]) : content.buffer);
         if (this.#state === 1)
           this.dispatchEvent(
@@ -187,7 +165,7 @@ export function replaceWebSocket(open: OpenChannel, name: string, pattern: strin
       if (sent !== undefined) this.#buffered -= sent;
       if (!close || this.#state === 3) return;
       this.#state = 3;
-      sockets.delete(this.#id);
+      this.#channel.end();
       if (close.isFailure) this.dispatchEvent(new Event('error'));
       this.dispatchEvent(new CloseEvent('close', close));
     }
@@ -216,18 +194,13 @@ export function replaceWebSocket(open: OpenChannel, name: string, pattern: strin
 
   globalThis.WebSocket = new Proxy(Native, {
     construct(target, parameters: [(string | URL)?, (string | string[])?], newTarget) {
-      let url: URL | undefined;
-      try {
-        url = new URL(parameters[0]!, globalThis.document?.baseURI ?? location.href);
-        url.protocol = url.protocol.replace('http', 'ws');
-      } catch {
-        // It is not valid.
-      }
+      const url = bridge.exposedUrlOf(parameters[0]);
+      if (url) url.protocol = url.protocol.replace('http', 'ws');
       const protocols = [parameters[1] ?? []].flat().map(String);
       const areValid = protocols.every((one) => /^[\w!#$%&'*+.^`|~-]+$/.test(one));
       const isValid = parameters.length > 0 && areValid && new Set(protocols).size === protocols.length;
       // The browser's own class has the errors.
-      if (!url || url.href.includes('#') || !isValid || isMixed(url) || !isExposed.test(url.href))
+      if (!url || url.href.includes('#') || !isValid || isMixed(url))
         return Reflect.construct(target, parameters, newTarget) as WebSocket;
       return Reflect.construct(
         ExposedSocket,

@@ -433,10 +433,13 @@ describe('with Playwright', () => {
     await visit(async ({ page }) => {
       // As a page that has found the function before the script of the lease took it.
       const cdp = await page.context().newCDPSession(page);
-      await page.evaluate('delete globalThis.__exposedWebSocket');
-      await cdp.send('Runtime.addBinding', { name: '__exposedWebSocket' });
+      await page.evaluate('delete globalThis.__exposedNetwork');
+      await cdp.send('Runtime.addBinding', { name: '__exposedNetwork' });
+      let id = 0;
       const call = (url: string) =>
-        page.evaluate(`__exposedWebSocket(${JSON.stringify(JSON.stringify({ id: url, url }))})`);
+        page.evaluate(
+          `__exposedNetwork(${JSON.stringify(`open ${++id} socket ${JSON.stringify({ url })}`)})`,
+        );
       await call(`ws://${host}\\path?x=@127.0.0.1:${port}/`);
       await call(`ws://${host}?@localhost:${port}/`);
       await call(`ws://${host}/`);

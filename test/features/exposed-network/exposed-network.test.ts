@@ -10,6 +10,7 @@ import { WebSocketServer } from 'ws';
 import { readEvent } from '../../../src/wire/message.js';
 import { explainRefusal } from '../../../src/features/exposed-network/expose-network.js';
 import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
+import { PageBridge } from '../../../src/features/exposed-network/bridge.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import {
   Bodies,
@@ -673,14 +674,20 @@ describe('a response that a page reads in parts', () => {
       ]),
     });
     // Only what a browser answers.
-    const streams = new ExposedStreams({
+    const context = {
       clients: { keepBody: (_id: undefined, kept: { drop(): void }) => kept.drop() },
       cdp: { send },
       targets: { of: target },
       signal: new AbortController().signal,
-    } as unknown as Context);
-    const say = (payload: string, executionContextId = 1, session = 'page') =>
-      streams.receive({ name: '__exposedFetch', payload, executionContextId }, session);
+    } as unknown as Context;
+    const streams = new ExposedStreams(context);
+    const bridge = new PageBridge(context, { body: streams, fetch: streams.requests });
+    const say = (said: string, executionContextId = 1, session = 'page') => {
+      const [what, id, url = ''] = said.split(' ');
+      const frames = what === 'begin' ? [`open ${id} fetch ${url}`] : [`open ${id} body `, `say ${id} `];
+      for (const payload of frames)
+        bridge.receive({ name: '__exposedNetwork', payload, executionContextId }, session);
+    };
     const begin = (body: Buffer[] = [], page = 'page') => {
       const rest = new PassThrough();
       const { headers } = streams.begin(
@@ -807,7 +814,7 @@ describe('the WebSockets of a page that calls the function of the lease itself',
       return { cookies: [cookie] };
     };
     // Only what a browser answers.
-    const sockets = new ExposedWebSockets({
+    const context = {
       hosts: new ExposedHosts('127.0.0.1'),
       clients: { headersOf: () => ({}) },
       cdp: { send },
@@ -815,12 +822,15 @@ describe('the WebSockets of a page that calls the function of the lease itself',
       signal: left.signal,
       sender,
       onRequest: () => {},
-    } as unknown as Context);
-    const call = (id: string, message: object) => {
-      const payload = JSON.stringify({ id, ...message });
-      sockets.receive({ name: '__exposedWebSocket', payload, executionContextId: 1 }, 'session');
+    } as unknown as Context;
+    const bridge = new PageBridge(context, { socket: new ExposedWebSockets(context) });
+    const call = (id: string, message: { url?: string; text?: string; close?: object }) => {
+      const { text, close } = message;
+      const said = text === undefined ? `c${JSON.stringify(close)}` : `t${text}`;
+      const payload = message.url ? `open ${id} socket ${JSON.stringify(message)}` : `say ${id} ${said}`;
+      bridge.receive({ name: '__exposedNetwork', payload, executionContextId: 1 }, 'session');
     };
-    return { server, sockets, call, told, url: `ws://127.0.0.1:${port}/` };
+    return { server, bridge, call, told, url: `ws://127.0.0.1:${port}/` };
   }
 
   it('are at most as many as in a browser, also if they are opened at once', async () => {
@@ -832,11 +842,11 @@ describe('the WebSockets of a page that calls the function of the lease itself',
   });
 
   it('are not opened if the page closes them, or is left, before', async () => {
-    const { server, sockets, call, told, url } = await serve();
+    const { server, bridge, call, told, url } = await serve();
     call('closed', { url });
     call('closed', { close: {} });
     call('left', { url });
-    sockets.leave('session');
+    bridge.leave('session');
     call('open', { url });
     await expect.poll(() => told).toMatchObject([{ id: 'closed', close: { code: 1006 } }, { id: 'open' }]);
     expect(server.clients.size).toBe(1);
