@@ -1,6 +1,7 @@
+import type { CdpClient } from '../../wire/cdp-client.js';
 import type { EventParams } from '../../wire/message.js';
-import type { Context } from './context.js';
-import { pageOf, type AttachedTarget, type Place } from './targets.js';
+import type { Session } from '../../wire/sessions.js';
+import { pageOf, type Place, type Targets } from './targets.js';
 
 /** The name of the binding in pages and workers. Our script puts its own function in its place. */
 export const NAME = '__exposedNetwork';
@@ -8,10 +9,21 @@ export const NAME = '__exposedNetwork';
 const FRAME = /^(?:open ([\w.-]{1,64}) (\w{1,20})|(say|end) ([\w.-]{1,64})) /;
 /** Length of the frame that opens a channel, in characters: the URL in it is the longest part. */
 const LONGEST_OPEN = 16 * 1024;
-/** Number of refusals that have not reached their pages. */
-const MOST_REFUSALS = 256;
+/** Number of last messages that have not reached their pages. */
+const MOST_LAST = 256;
 /** Characters told, which the browser compiles as code and so keeps, until a page or a worker collects its garbage. */
 const MOST_UNCOLLECTED = 64 * 1024 * 1024;
+
+/** The WebSocket to the browser, and its sessions. */
+interface Browser {
+  readonly cdp: CdpClient;
+  readonly targets: Targets;
+}
+
+interface At {
+  readonly key: string;
+  readonly contextId: number;
+}
 
 type BindingCall = EventParams<'Runtime.bindingCalled'>;
 
@@ -27,61 +39,20 @@ export interface ChannelKind {
   ended?(channel: Channel): void;
 }
 
-/** Where a channel begins. */
-interface Opened {
-  readonly id: string;
-  readonly target: AttachedTarget;
-  readonly contextId: number;
-}
-
 /** What a script of a page, or of a worker, and this process say to each other about one thing. */
-export class Channel implements Opened {
+export interface Channel {
+  /** A page chooses it. */
   readonly id: string;
-  readonly target: AttachedTarget;
-  readonly contextId: number;
   readonly kind: ChannelKind | undefined;
-  readonly #bridge: PageBridge;
-
-  constructor({ id, target, contextId }: Opened, kind: ChannelKind | undefined, bridge: PageBridge) {
-    this.id = id;
-    this.target = target;
-    this.contextId = contextId;
-    this.kind = kind;
-    this.#bridge = bridge;
-  }
-
-  /** Of its document, or worker. */
-  get key(): string {
-    return `${this.target.sessionId} ${this.contextId} ${this.id}`;
-  }
-
-  get page(): string {
-    return pageOf(this.target).targetId;
-  }
-
-  get place(): Place | undefined {
-    return this.target.places.get(this.contextId);
-  }
-
-  get isOpen(): boolean {
-    return this.#bridge.has(this);
-  }
-
+  readonly session: Session;
+  /** The id of its page. */
+  readonly page: string;
+  readonly place: Place | undefined;
+  isOpen(): boolean;
   /** Resolves when the page has taken a message, with its answer; undefined if it can't receive it. @param size In characters. */
-  tell(message: object, size?: number): Promise<unknown> {
-    return this.#bridge.tell(this, message, size);
-  }
-
-  /** Ends it with a message. */
-  refuse(message: object): void {
-    this.end();
-    void this.#bridge.refuse(this, message);
-  }
-
-  /** This process has nothing more to say, and hears nothing more. */
-  end(): void {
-    this.#bridge.forget(this);
-  }
+  tell(message: object, size?: number): Promise<unknown>;
+  /** This process has nothing more to say, but perhaps a last message, and hears nothing more. */
+  end(last?: object): void;
 }
 
 /**
@@ -89,97 +60,101 @@ export class Channel implements Opened {
  * reaches only the channels that it has opened itself.
  */
 export class PageBridge {
-  readonly #context: Pick<Context, 'cdp' | 'targets'>;
-  readonly #kinds: Readonly<Record<string, ChannelKind>>;
+  readonly #browser: Browser;
+  readonly #kinds: ReadonlyMap<string, ChannelKind>;
+  /** By session, JavaScript context and id. */
   readonly #open = new Map<string, Channel>();
-  /** Refusals that have not reached their pages. */
-  #refusals = 0;
+  /** Last messages that have not reached their pages: a page can ask without an end for what is not there, and not take the answers. */
+  #last = 0;
   /** By session: characters told since garbage was collected. */
   readonly #told = new Map<string, number>();
 
-  constructor(context: Pick<Context, 'cdp' | 'targets'>, kinds: Readonly<Record<string, ChannelKind>>) {
-    this.#context = context;
-    this.#kinds = kinds;
+  constructor(browser: Browser, kinds: Readonly<Record<string, ChannelKind>>) {
+    this.#browser = browser;
+    this.#kinds = new Map(Object.entries(kinds));
   }
 
   /** Adds the binding to a page or a worker. */
-  async add({ sessionId }: AttachedTarget): Promise<void> {
-    await this.#context.cdp.send('Runtime.addBinding', { name: NAME }, sessionId);
+  async add({ id }: Session): Promise<void> {
+    await this.#browser.cdp.send('Runtime.addBinding', { name: NAME }, id);
   }
 
   /** A script has called a binding. */
   receive({ name, payload, executionContextId: contextId }: BindingCall, sessionId = ''): void {
-    const target = name === NAME ? this.#context.targets.of(sessionId) : undefined;
-    const [head, opened, kind = '', what, id = opened] = FRAME.exec(payload) ?? [];
-    if (!target || head === undefined || id === undefined) return;
+    const session = name === NAME ? this.#browser.targets.of(sessionId) : undefined;
+    const [head = '', opened, kind = '', what, id = opened] = FRAME.exec(payload) ?? [];
+    if (!session || id === undefined) return;
+    const key = `${sessionId} ${contextId} ${id}`;
+    const known = this.#open.get(key);
     const content = payload.slice(head.length);
-    const of = Object.hasOwn(this.#kinds, kind) ? this.#kinds[kind] : undefined;
-    const channel = new Channel({ id, target, contextId }, of, this);
-    const known = this.#open.get(channel.key);
+    const begin = () => this.#channelOf({ id, key, session, contextId, kind: this.#kinds.get(kind) });
     if (opened !== undefined) {
-      if (!known && of) this.#begin(channel, of, content);
-    } else if (what === 'end') this.#end(known);
+      if (!known) this.#begin(key, begin(), content);
+    } else if (what === 'end') this.#end(key);
     else if (known) known.kind?.said?.(known, content);
     // It was lost with an earlier connection, or others have taken its place.
-    else void this.refuse(channel, { isLost: true });
+    else begin().end({ isLost: true });
   }
 
-  #begin(channel: Channel, kind: ChannelKind, content: string): void {
-    const { most, refusal } = kind;
+  #begin(key: string, channel: Channel, content: string): void {
+    const { kind } = channel;
+    if (!kind) return;
     const others = [...this.#open].filter(([, one]) => one.kind === kind);
-    const isFull = others.length >= most;
-    if (content.length > LONGEST_OPEN || (isFull && refusal))
-      return void this.refuse(channel, refusal ?? { isLost: true });
-    if (isFull) this.#end(this.#open.get(oldestOfMost(others, (one) => one.page)));
-    this.#open.set(channel.key, channel);
+    const isFull = others.length >= kind.most;
+    if (content.length > LONGEST_OPEN || (isFull && kind.refusal))
+      return channel.end(kind.refusal ?? { isLost: true });
+    if (isFull) this.#end(oldestOfMost(others, ({ page }) => page));
+    this.#open.set(key, channel);
     kind.opened(channel, content);
   }
 
   /** The documents of a session, or that of one JavaScript context, were left. */
   leave(sessionId: string, contextId?: number): void {
     const prefix = `${sessionId} ${contextId === undefined ? '' : `${contextId} `}`;
-    for (const [key, channel] of this.#open) if (key.startsWith(prefix)) this.#end(channel);
+    for (const key of this.#open.keys()) if (key.startsWith(prefix)) this.#end(key);
     if (contextId === undefined) this.#told.delete(sessionId);
   }
 
-  #end(channel: Channel | undefined): void {
-    if (!channel) return;
-    this.forget(channel);
-    channel.kind?.ended?.(channel);
+  #end(key: string): void {
+    const channel = this.#open.get(key);
+    this.#open.delete(key);
+    channel?.kind?.ended?.(channel);
   }
 
-  has(channel: Channel): boolean {
-    return this.#open.get(channel.key) === channel;
+  #channelOf({ key, contextId, ...of }: Pick<Channel, 'id' | 'kind' | 'session'> & At): Channel {
+    const isOpen = () => this.#open.get(key) === channel;
+    const tell = (message: object, size = 0) =>
+      this.#tell({ value: { id: of.id, ...message }, size }, of.session.id, contextId);
+    const end = (last?: object) => {
+      if (isOpen()) this.#open.delete(key);
+      if (!last || this.#last >= MOST_LAST) return;
+      this.#last++;
+      void tell(last).then(() => this.#last--);
+    };
+    const place = this.#browser.targets.placeOf(of.session.id, contextId);
+    const channel: Channel = { ...of, page: pageOf(of.session).target.id, place, isOpen, tell, end };
+    return channel;
   }
 
-  forget(channel: Channel): void {
-    if (this.has(channel)) this.#open.delete(channel.key);
-  }
-
-  async tell({ id, target, contextId }: Channel, message: object, size = 0): Promise<unknown> {
-    const { sessionId } = target;
+  async #tell(
+    { value, size }: { value: object; size: number },
+    sessionId: string,
+    contextId: number,
+  ): Promise<unknown> {
+    const { cdp } = this.#browser;
     const call = {
       functionDeclaration: `function (message) { return globalThis.${NAME}?.(message); }`,
       executionContextId: contextId,
       // Not in the code of an expression, which the browser would keep for some time.
-      arguments: [{ value: { id, ...message } }],
+      arguments: [{ value }],
       awaitPromise: true,
       returnByValue: true,
     };
-    const told = this.#context.cdp.send('Runtime.callFunctionOn', call, sessionId);
+    const told = cdp.send('Runtime.callFunctionOn', call, sessionId);
     const all = (this.#told.get(sessionId) ?? 0) + size;
     this.#told.set(sessionId, all % MOST_UNCOLLECTED);
-    if (all >= MOST_UNCOLLECTED)
-      this.#context.cdp.send('HeapProfiler.collectGarbage', {}, sessionId).catch(() => {});
+    if (all >= MOST_UNCOLLECTED) cdp.send('HeapProfiler.collectGarbage', {}, sessionId).catch(() => {});
     return told.then(({ result }) => result.value).catch(() => {});
-  }
-
-  /** A page can say things that have no effect without an end, and not take the answers. */
-  async refuse(channel: Channel, message: object): Promise<void> {
-    if (this.#refusals >= MOST_REFUSALS) return;
-    this.#refusals++;
-    await this.tell(channel, message);
-    this.#refusals--;
   }
 }
 
@@ -196,4 +171,96 @@ export function oldestOfMost<Value>(
   }
   const all = [...pages.values()];
   return all.reduce((most, one) => (one.count > most.count ? one : most)).oldest;
+}
+
+/** A message of this process to a channel of a page. */
+export interface Told {
+  readonly id: string;
+  /** This process has lost its connection, or has no such channel. */
+  readonly isLost?: boolean;
+}
+
+/** The end of a channel in a page. */
+export interface PageChannel {
+  say(content: string): void;
+  end(): void;
+}
+
+/** What the scripts of ours in a page, or a worker, have in common. */
+export interface BridgeInPage {
+  /** Frames are text, because a page can replace what writes JSON. @param id A secret of the page: only it may use the channel. */
+  open(kind: string, id: string, content: string, receive: (message: never) => unknown): PageChannel;
+  /** Returns the URL that a value means in this page; undefined if it means none, or one of another host. */
+  exposedUrlOf(given: unknown): URL | undefined;
+  toBase64(bytes: Uint8Array): string;
+  fromBase64(text: string): Uint8Array<ArrayBuffer>;
+  /** Puts a function with a handler in place of `fetch`. */
+  replaceFetch(handler: ProxyHandler<typeof fetch>): void;
+}
+
+/** Something that a script of ours replaces in a page or a worker. It runs there, and so uses nothing of its module. */
+export type Replacement<Values> = (bridge: BridgeInPage, values: Values) => void;
+
+/**
+ * Opens the bridge in a page or a worker, before its own scripts. It runs there, and so uses nothing of this module.
+ *
+ * @param pattern Source of the regular expression of the exposed URLs.
+ * @returns Undefined if there is no binding, or the bridge is open.
+ */
+// oxlint-disable-next-line max-lines-per-function -- only this function is there
+export function openBridge(name: string, pattern: string): BridgeInPage | undefined {
+  type Binding = ((message: string) => void) & { lose?: () => void };
+  const pass = (globalThis as unknown as Record<string, Binding | undefined>)[name];
+  // This process has a new connection.
+  pass?.lose?.();
+  if (!pass || pass.lose) return undefined;
+  const open = new Map<string, (message: never) => unknown>();
+  const receive = (message: Told) => open.get(message.id)?.(message as never);
+  const lose = () => open.forEach((_receive, id) => receive({ id, isLost: true }));
+  // Not writable: a later connection adds its binding again.
+  const how = { writable: false, enumerable: false, configurable: true };
+  Object.defineProperty(globalThis, name, { value: Object.assign(receive, { lose }), ...how });
+  const exposed = new RegExp(pattern);
+  interface Coder {
+    fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+  }
+  return {
+    open(kind, id, content, onMessage) {
+      open.set(id, onMessage);
+      pass(`open ${id} ${kind} ${content}`);
+      return {
+        say: (text) => pass(`say ${id} ${text}`),
+        end: () => {
+          if (open.delete(id)) pass(`end ${id} `);
+        },
+      };
+    },
+    exposedUrlOf(given) {
+      try {
+        const url = new URL(String(given), globalThis.document?.baseURI ?? location.href);
+        return exposed.test(url.href) ? url : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+    toBase64(bytes: Uint8Array & { toBase64?(): string }) {
+      if (bytes.toBase64) return bytes.toBase64();
+      let text = '';
+      for (let at = 0; at < bytes.length; at += 0x80_00)
+        text += String.fromCharCode(...bytes.subarray(at, at + 0x80_00));
+      return btoa(text);
+    },
+    fromBase64: (text) =>
+      (Uint8Array as Coder).fromBase64?.(text) ?? Uint8Array.from(atob(text), (char) => char.charCodeAt(0)),
+    replaceFetch(handler) {
+      // Of a worker, its prototype has the function.
+      let holder: object = globalThis;
+      while (!Object.hasOwn(holder, 'fetch')) holder = Object.getPrototypeOf(holder) as object;
+      const before = Object.getOwnPropertyDescriptor(holder, 'fetch')!;
+      Object.defineProperty(holder, 'fetch', {
+        ...before,
+        value: new Proxy(before.value as typeof fetch, handler),
+      });
+    },
+  };
 }

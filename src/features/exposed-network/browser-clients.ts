@@ -116,7 +116,7 @@ export class BrowserClients {
   async conditionsOf(targets: Targets, frameId: string): Promise<Conditions | undefined> {
     const limited = this.#sessions.all().filter((one) => this.#settings.get(one)?.conditions);
     const page = limited.length === 0 ? undefined : await targets.containing(frameId);
-    const found = limited.find(({ target }) => target.id === page?.targetId);
+    const found = limited.find(({ target }) => target.id === page?.target.id);
     return found && this.#settings.get(found)?.conditions;
   }
 

@@ -1,7 +1,7 @@
 import type { CdpClient } from '../../wire/cdp-client.js';
 import type { Opening } from '../../drivers/extension.js';
 import type { StandIns } from '../stand-ins.js';
-import type { Bodies } from './body-reader.js';
+import type { Bodies } from './response-bodies.js';
 import type { BrowserClients } from './browser-clients.js';
 import type { EventStreams } from './exposed-events.js';
 import type { ExposedHosts } from './exposed-hosts.js';

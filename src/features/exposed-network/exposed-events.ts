@@ -2,7 +2,8 @@ import { TextDecoder } from 'node:util';
 import { onAbort } from '../../shared/abort.js';
 import { clock, delay, startTimer } from '../../shared/clock.js';
 import type { ExposedUrl } from './exposed-hosts.js';
-import type { ExposedResponse, Unread } from './body-reader.js';
+import type { ExposedResponse, Unread } from './response-bodies.js';
+import type { BridgeInPage } from './bridge.js';
 
 /** The type of the event that ends each part of a stream but the last one. */
 export const PART_ENDS = 'exposed-network-part-ends';
@@ -205,4 +206,45 @@ function endOfEvents(text: string): number {
     return at === -1 ? 0 : at + end.length;
   });
   return Math.max(...ends);
+}
+
+/**
+ * Hides from a page, or a worker, that its EventSources connect again after each part of their streams. Runs there, before the page's
+ * own scripts, and so uses nothing of this module.
+ *
+ * @param partEnds The type of the event that ends a part.
+ */
+export function hideReconnects(_bridge: BridgeInPage, partEnds: string): void {
+  const Native = globalThis.EventSource;
+  if (typeof Native !== 'function') return;
+  const readyState = Object.getOwnPropertyDescriptor(Native.prototype, 'readyState');
+  const stateOf = (source: EventSource) => readyState?.get?.call(source) as number;
+  /** Those whose part has ended, and those that connect again. */
+  const ended = new WeakSet<EventSource>();
+  const reopening = new WeakSet<EventSource>();
+  Object.defineProperty(Native.prototype, 'readyState', {
+    get(this: EventSource) {
+      const state = stateOf(this);
+      return state === 0 && (ended.has(this) || reopening.has(this)) ? 1 : state;
+    },
+    configurable: true,
+    enumerable: true,
+  });
+  globalThis.EventSource = new Proxy(Native, {
+    construct(target, parameters: [string | URL], newTarget) {
+      const source = Reflect.construct(target, parameters, newTarget) as EventSource;
+      // Before all listeners of the page.
+      source.addEventListener(partEnds, () => ended.add(source));
+      source.addEventListener('error', (event) => {
+        reopening.delete(source);
+        if (!ended.delete(source) || stateOf(source) !== 0) return;
+        reopening.add(source);
+        event.stopImmediatePropagation();
+      });
+      source.addEventListener('open', (event) => {
+        if (reopening.delete(source)) event.stopImmediatePropagation();
+      });
+      return source;
+    },
+  });
 }

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { finished, PassThrough, pipeline, type Readable } from 'node:stream';
+import { PassThrough, type Readable, finished, pipeline } from 'node:stream';
 import { onAbort } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
-import { LONG_BODY, type ExposedResponse, type Unread } from './body-reader.js';
+import type { Session } from '../../wire/sessions.js';
+import { type ExposedResponse, LONG_BODY, type Unread } from './response-bodies.js';
 import type { Context } from './context.js';
-import { oldestOfMost, type Channel, type ChannelKind } from './bridge.js';
-import { FetchRequests, senderOf, type TrackedRequest } from './fetch-requests.js';
+import { type Channel, type ChannelKind, oldestOfMost } from './bridge.js';
 import type { PartMessage } from './page-fetch.js';
-import { valueOf } from './response-kinds.js';
-import { originOf, type AttachedTarget } from './targets.js';
+import { valueOf } from './exposed-request.js';
+import { pageOf } from './targets.js';
 
 /** The header that names the stream of a response. A page does not see it. */
 const HEADER = 'x-exposed-stream';
@@ -53,14 +53,14 @@ export const FETCH_VALUES = { header: HEADER, waiting: MOST_WAITING };
  * asks for each part when the page reads it, so a page that is slow makes its server slow.
  */
 export class ExposedStreams implements ChannelKind {
-  /** As many as streams. */
-  readonly most = MOST_OPEN;
+  /** Each is that of a stream, and these are bounded. */
+  readonly most = Number.POSITIVE_INFINITY;
   /** Which requests `fetch` has sent. */
   readonly requests = new FetchRequests();
-  readonly #context: Pick<Context, 'clients' | 'signal'>;
+  readonly #context: Pick<Context, 'clients' | 'targets' | 'signal'>;
   readonly #open = new Map<string, Stream>();
 
-  constructor(context: Pick<Context, 'clients' | 'signal'>) {
+  constructor(context: Pick<Context, 'clients' | 'targets' | 'signal'>) {
     this.#context = context;
   }
 
@@ -69,8 +69,13 @@ export class ExposedStreams implements ChannelKind {
    *
    * @param networkId Its id in the domain Network, which it keeps when it is redirected.
    */
-  track(target: AttachedTarget, frameId: string, url: string, networkId?: string): TrackedRequest {
-    return this.requests.track(() => senderOf(target, originOf(target, frameId)), url, networkId);
+  track(session: Session, frameId: string, url: string, networkId?: string): TrackedRequest {
+    const { targets } = this.#context;
+    return this.requests.track(
+      () => senderOf(session, targets.knownOriginOf(session, frameId)),
+      url,
+      networkId,
+    );
   }
 
   /** Returns the response that the page receives first: it has no body, and names the stream. The stream frees the memory. */
@@ -108,7 +113,7 @@ export class ExposedStreams implements ChannelKind {
   opened(channel: Channel): void {
     const stream = this.#open.get(channel.id);
     if (stream && !stream.reader) stream.reader = channel;
-    else channel.refuse({ isError: true } satisfies Omit<PartMessage, 'id'>);
+    else channel.end({ isError: true } satisfies Omit<PartMessage, 'id'>);
   }
 
   /** Sends the next part when the page wants it and has received the one before: a script can ask for any number at once. */
@@ -125,7 +130,7 @@ export class ExposedStreams implements ChannelKind {
 
   async #deliver(channel: Channel, stream: Stream): Promise<void> {
     stream.isDelivering = true;
-    while (stream.isWanted && channel.isOpen) {
+    while (stream.isWanted && channel.isOpen()) {
       stream.isWanted = false;
       const part = await nextOf(stream);
       if (part.bytes === undefined) this.#close(channel.id);
@@ -199,4 +204,93 @@ class KeptBody {
     if (this.#size > this.#most) throw new Error(NOT_KEPT);
     return Buffer.concat(this.#parts);
   }
+}
+
+/** Number of requests of all pages that may be announced and have no response. */
+const MOST_ANNOUNCED = 2000;
+/** Number of requests whose first URLs are kept, and the length of one in characters. */
+const MOST_URLS = 1000;
+const LONGEST_URL = 16 * 1024;
+
+/** A request that a script of a page has sent. */
+export interface TrackedRequest {
+  /** Whether the page can read its response in parts. */
+  isOfFetch(): boolean;
+  /** It has its response, or has failed. */
+  end(): void;
+}
+
+interface Announced {
+  /** The page, and the origin of the document or worker: others of the page do not speak for it. */
+  readonly sender: string;
+  readonly url: string;
+}
+
+interface Sent {
+  /** Undefined if it is not known yet. */
+  readonly sender: () => string | undefined;
+  readonly url: string;
+}
+
+/**
+ * Which requests `fetch` has sent. CDP does not say it, but the replaced function announces its requests: a page can read a response in
+ * parts if `fetch` has sent all requests of its sender to this URL.
+ */
+export class FetchRequests implements ChannelKind {
+  readonly most = MOST_ANNOUNCED;
+  readonly #announced = new Map<Channel, Announced>();
+  readonly #sent = new Set<Sent>();
+  /** The first URLs of requests, which can be redirected, by their ids in the domain Network. */
+  readonly #firstUrls = new Map<string, string>();
+
+  /** A script announces a request. Any script can announce anything. */
+  opened(channel: Channel, url: string): void {
+    const sender = senderOf(channel.session, channel.place?.origin);
+    if (sender === undefined) channel.end();
+    else this.#announced.set(channel, { sender, url });
+  }
+
+  /** The request has its response. */
+  ended(channel: Channel): void {
+    this.#announced.delete(channel);
+  }
+
+  /** Counts a request of a script. */
+  track(sender: Sent['sender'], latestUrl: string, networkId: string | undefined): TrackedRequest {
+    const url = this.#firstUrlOf(latestUrl, networkId);
+    const request = { sender, url };
+    this.#sent.add(request);
+    return {
+      isOfFetch: () => {
+        const own = sender();
+        if (own === undefined) return false;
+        const sent = count(this.#sent, (one) => one.url === url && one.sender() === own);
+        const announced = count(this.#announced.values(), (one) => one.url === url && one.sender === own);
+        return announced >= Math.max(1, sent);
+      },
+      end: () => this.#sent.delete(request),
+    };
+  }
+
+  /** The URL of a request before its redirects. */
+  #firstUrlOf(url: string, networkId: string | undefined): string {
+    if (networkId === undefined || url.length > LONGEST_URL) return url;
+    const known = this.#firstUrls.get(networkId);
+    if (known !== undefined) return known;
+    if (this.#firstUrls.size >= MOST_URLS) {
+      const [oldest] = this.#firstUrls.keys();
+      this.#firstUrls.delete(oldest!);
+    }
+    this.#firstUrls.set(networkId, url);
+    return url;
+  }
+}
+
+/** Who sends requests: a page, and the origin of one of its documents or workers. Undefined if that is not known. */
+export function senderOf(session: Session, origin: string | undefined): string | undefined {
+  return origin === undefined ? undefined : `${pageOf(session).target.id} ${origin}`;
+}
+
+function count<Value>(values: Iterable<Value>, isCounted: (value: Value) => boolean): number {
+  return [...values].filter(isCounted).length;
 }

@@ -2,11 +2,10 @@ import type { RawData, WebSocket } from 'ws';
 import { onAbort } from '../../shared/abort.js';
 import { isRecord, jsonOf } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
-import { routeTo } from './connections.js';
+import { routeTo, asBytes } from './exposed-request.js';
 import type { Context } from './context.js';
 import type { Channel, ChannelKind } from './bridge.js';
 import type { ExposedUrl } from './exposed-hosts.js';
-import { asBytes } from './exposed-request.js';
 import { SAID, type ToPage } from './page-websocket.js';
 import { cookiesFor } from './same-site.js';
 
@@ -41,11 +40,10 @@ export class ExposedWebSockets implements ChannelKind {
   }
 
   opened(channel: Channel, content: string): void {
-    const request = jsonOf(content);
-    const asked = isRecord(request) ? request : {};
-    const url = this.#context.hosts.read(String(asked['url']), 'websocket');
+    const asked = recordOf(content);
+    const url = this.#context.hosts.read(textOf(asked['url']) ?? '', 'websocket');
     // Those of pages that were left are closing.
-    if (url === undefined || this.#sockets.size >= MOST_OPEN) return channel.refuse(FAILED);
+    if (url === undefined || this.#sockets.size >= MOST_OPEN) return channel.end(FAILED);
     this.#context.onRequest(new URL(url).host);
     void this.#connect(channel, url, asked);
   }
@@ -54,9 +52,9 @@ export class ExposedWebSockets implements ChannelKind {
     const [kind, rest] = [content.slice(0, 1), content.slice(1)];
     const socket = this.#sockets.get(channel);
     if (kind === SAID.close) {
-      const { code, reason = '' } = (jsonOf(rest) ?? {}) as { code?: unknown; reason?: unknown };
-      if (!socket) return channel.refuse(FAILED);
-      return close(socket, typeof code === 'number' ? code : undefined, String(reason));
+      const { code, reason } = recordOf(rest);
+      if (!socket) return channel.end(FAILED);
+      return close(socket, typeof code === 'number' ? code : undefined, textOf(reason));
     }
     if (!socket || socket.readyState !== socket.OPEN) return;
     const data = kind === SAID.bytes ? Buffer.from(rest, 'base64') : rest;
@@ -75,9 +73,9 @@ export class ExposedWebSockets implements ChannelKind {
   async #connect(channel: Channel, url: ExposedUrl, asked: Readonly<Record<string, unknown>>): Promise<void> {
     const { signal, sender } = this.#context;
     const { WebSocket: Client } = await loadWs();
-    const headers = await this.#headersOf(channel, url, asked['userAgent']);
+    const headers = await this.#headersOf(channel, url, textOf(asked['userAgent']));
     // The page was left, or has closed the WebSocket.
-    if (signal.aborted || !channel.isOpen) return;
+    if (signal.aborted || !channel.isOpen()) return;
     const protocols = listOf(asked['protocols']);
     const { origin, ...others } = headers;
     const options = { headers: others, origin, rejectUnauthorized: !sender.acceptsInsecureCerts };
@@ -88,7 +86,7 @@ export class ExposedWebSockets implements ChannelKind {
       socket = new Client(url, protocols, { ...options, ...route });
     } catch {
       // A header of the page that no request may have.
-      return channel.refuse(FAILED);
+      return channel.end(FAILED);
     }
     this.#sockets.set(channel, socket);
     const stopListening = onAbort(signal, () => socket.terminate());
@@ -137,15 +135,15 @@ export class ExposedWebSockets implements ChannelKind {
 
   /** The headers that the browser would send. */
   async #headersOf(
-    { target, place, page }: Channel,
+    { session, place, page }: Channel,
     url: ExposedUrl,
-    userAgent: unknown,
+    userAgent: string | undefined,
   ): Promise<Record<string, string>> {
     const web = place && /^https?:/.test(place.origin) ? place : undefined;
-    const cookie = await cookiesFor(url, target, web, this.#context);
+    const cookie = await cookiesFor(url, session, web, this.#context);
     return {
       origin: web?.origin ?? 'null',
-      ...(typeof userAgent === 'string' && { 'user-agent': userAgent }),
+      ...(userAgent !== undefined && { 'user-agent': userAgent }),
       'cache-control': 'no-cache',
       pragma: 'no-cache',
       ...this.#context.sender.handshakeHeaders(new URL(url.replace(/^ws/, 'http'))),
@@ -153,6 +151,15 @@ export class ExposedWebSockets implements ChannelKind {
       ...this.#context.clients.headersOf(page),
     };
   }
+}
+
+function recordOf(json: string): Readonly<Record<string, unknown>> {
+  const value = jsonOf(json);
+  return isRecord(value) ? value : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 function listOf(value: unknown): string[] {

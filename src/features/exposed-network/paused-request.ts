@@ -2,18 +2,25 @@ import { LinkedAbort, onAbort } from '../../shared/abort.js';
 import { clock, delay } from '../../shared/clock.js';
 import { excerpt } from '../../shared/redact.js';
 import type { EventParams } from '../../wire/message.js';
-import { ShownError, type ExposedResponse, type Unread } from './body-reader.js';
+import type { Session } from '../../wire/sessions.js';
+import {
+  ShownError,
+  type ExposedResponse,
+  type Unread,
+  beginningOf,
+  isFile,
+  isRange,
+  isStreamOfEvents,
+} from './response-bodies.js';
 import { timeOf } from './browser-clients.js';
 import type { Context } from './context.js';
 import { LEFT, type EventsRequest, type EventStream } from './exposed-events.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { Received } from './exposed-request.js';
-import { isOwnHeader, type ExposedStreams } from './exposed-streams.js';
-import type { ExposedUploads } from './exposed-uploads.js';
-import type { TrackedRequest } from './fetch-requests.js';
-import { beginningOf, isFile, isRange, isStreamOfEvents } from './response-kinds.js';
+import { isOwnHeader, type ExposedStreams, type TrackedRequest } from './exposed-streams.js';
+import type { ExposedUploads } from './request-bodies.js';
 import { isKeptBack } from './same-site.js';
-import { pageOf, type AttachedTarget } from './targets.js';
+import { pageOf } from './targets.js';
 
 /** Milliseconds between two checks whether the page still waits for a response. */
 const CHECK_INTERVAL = 250;
@@ -64,7 +71,7 @@ export class PausedRequest {
   readonly #abort: LinkedAbort;
   #watching: NodeJS.Timeout | undefined;
   /** Of documents and scripts: what has sent it. */
-  #target: AttachedTarget | undefined;
+  #session: Session | undefined;
   /** Of scripts. */
   #tracked: TrackedRequest | undefined;
 
@@ -83,9 +90,9 @@ export class PausedRequest {
     this.#watch();
     try {
       const isOfScript = /^(XHR|Fetch|EventSource)$/.test(resourceType);
-      if (isOfScript || resourceType === 'Document') this.#target = await targets.containing(frameId);
-      if (isOfScript && this.#target)
-        this.#tracked = streams.track(this.#target, frameId, request.url, networkId);
+      if (isOfScript || resourceType === 'Document') this.#session = await targets.containing(frameId);
+      if (isOfScript && this.#session)
+        this.#tracked = streams.track(this.#session, frameId, request.url, networkId);
       await this.#answer(this.#abort.signal);
     } catch (error) {
       // The browser refuses some responses, and the page would wait for another one.
@@ -160,8 +167,8 @@ export class PausedRequest {
     const { clients, targets, sender } = this.#context;
     const { frameId, request } = this.#paused;
     if (Object.keys(request.headers).some((name) => name.toLowerCase() === 'user-agent')) return {};
-    const target = await targets.containing(frameId);
-    const agent = (target && clients.userAgentOf(pageOf(target).targetId)) ?? sender.userAgent;
+    const session = await targets.containing(frameId);
+    const agent = (session && clients.userAgentOf(pageOf(session).target.id)) ?? sender.userAgent;
     return agent === undefined ? {} : { 'User-Agent': agent };
   }
 
@@ -175,7 +182,7 @@ export class PausedRequest {
     }
     if (resourceType === 'Media') return isRange(received) ? 'range' : undefined;
     if (resourceType !== 'Document') return undefined;
-    if (!this.#context.standIns.arriveFrom(this.#target?.browserContextId)) return undefined;
+    if (!this.#context.standIns.arriveFrom(this.#session?.target.browserContextId)) return undefined;
     // Of a link with a file name: the browser saves whatever it receives.
     const isDownload = networkId === undefined && request.headers['Accept'] === undefined;
     return isFile(received, isDownload) ? 'file' : undefined;
@@ -200,7 +207,7 @@ export class PausedRequest {
     if (way === 'range') return beginningOf(unread, signal);
     if (way === 'events') return events.begin(this.#ofEvents, unread, before).next(signal);
     if (way === 'file') return this.#standIn(unread);
-    const page = this.#target ? pageOf(this.#target).targetId : '';
+    const page = this.#session ? pageOf(this.#session).target.id : '';
     return streams.begin(unread, { page, networkId, isCors: request.headers['Origin'] !== undefined });
   }
 

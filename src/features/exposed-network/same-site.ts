@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
 import type { CdpClient } from '../../wire/cdp-client.js';
 import type { EventParams, ResultOf } from '../../wire/message.js';
-import { isTrustworthy } from './connections.js';
+import type { Session } from '../../wire/sessions.js';
+import { isTrustworthy, valueOf } from './exposed-request.js';
 import type { Context } from './context.js';
 import type { ExposedUrl } from './exposed-hosts.js';
-import { valueOf } from './response-kinds.js';
-import { pageOf, type AttachedTarget, type Place } from './targets.js';
+import { pageOf, type Place } from './targets.js';
 
 type Cookie = ResultOf<'Storage.getCookies'>['cookies'][number];
 
@@ -20,15 +20,15 @@ export async function isKeptBack(
   // A request of CORS has rules of its own.
   const isAllowed = valueOf('access-control-allow-origin', headers) !== undefined;
   if (request.headers['Origin'] !== undefined && isAllowed) return false;
-  const [origin, target] = await Promise.all([targets.originOf(frameId), targets.containing(frameId)]);
-  if (origin === undefined || target === undefined) return false;
+  const [origin, session] = await Promise.all([targets.originOf(frameId), targets.containing(frameId)]);
+  if (origin === undefined || session === undefined) return false;
   // Of a document without an origin: it is of no site.
   if (!URL.canParse(origin)) return true;
   const [page, server] = [new URL(origin), new URL(request.url)];
   if (page.origin === server.origin) return false;
   const isLessSecure = page.protocol !== 'https:' && server.protocol === 'https:';
   if (policy === 'same-origin' || isLessSecure) return true;
-  return !(await areOfOneSite([page, server], cdp, target.sessionId));
+  return !(await areOfOneSite([page, server], cdp, session.id));
 }
 
 /**
@@ -38,13 +38,13 @@ export async function isKeptBack(
  */
 export async function cookiesFor(
   url: ExposedUrl,
-  target: AttachedTarget,
+  session: Session,
   place: Place | undefined,
   context: Context,
 ): Promise<string> {
   const server = new URL(url.replace(/^ws/, 'http'));
-  const cookies = await cookiesOf(target.browserContextId, context.cdp).catch(() => []);
-  const isSameSite = place !== undefined && (await isOfSite(server, target, place, context));
+  const cookies = await cookiesOf(session.target.browserContextId, context.cdp).catch(() => []);
+  const isSameSite = place !== undefined && (await isOfSite(server, session, place, context));
   const sent = cookies.filter(
     (cookie) =>
       isFor(cookie, server) &&
@@ -66,23 +66,23 @@ async function cookiesOf(contextId: string | undefined, cdp: CdpClient): Promise
 /** Whether a document or a worker, and all that contain it, are of the site of a server. */
 async function isOfSite(
   server: URL,
-  target: AttachedTarget,
-  { origin, frameId = '' }: Place,
+  session: Session,
+  { origin, frameId }: Place,
   { targets, cdp }: Context,
 ): Promise<boolean> {
-  const page = pageOf(target);
+  const page = pageOf(session);
   // A frame with a process of its own is of another site than the page.
-  if (page.type === 'iframe') return false;
+  if (page.target.type === 'iframe') return false;
   const origins = [origin];
-  if (page.type === 'page') {
-    const frames = await targets.frames(page, target === page ? frameId : page.targetId);
+  if (page.target.type === 'page') {
+    const frames = await targets.frames(page, session === page ? frameId : page.target.id);
     if (frames.length === 0) return false;
     origins.push(...frames.map(({ securityOrigin = '' }) => securityOrigin));
   }
   for (const one of origins) {
     const document = URL.canParse(one) ? new URL(one) : undefined;
     if (document?.protocol !== server.protocol) return false;
-    if (!(await areOfOneSite([document, server], cdp, page.sessionId))) return false;
+    if (!(await areOfOneSite([document, server], cdp, page.id))) return false;
   }
   return true;
 }

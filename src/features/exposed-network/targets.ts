@@ -1,7 +1,8 @@
 import { raceTimeout } from '../../shared/abort.js';
-import type { CdpClient, EventListeners, Target } from '../../wire/cdp-client.js';
+import type { CdpClient, EventListeners } from '../../wire/cdp-client.js';
 import type { FrameTree } from '../../wire/message.js';
 import { filterOf, type PageStarts } from '../../wire/page-starts.js';
+import type { Session, Sessions } from '../../wire/sessions.js';
 
 /** Milliseconds in which pages must say whether a frame is theirs. */
 const LONGEST_SEARCH = 1000;
@@ -14,74 +15,72 @@ const KINDS = /^(page|iframe|worker|shared_worker|service_worker)$/;
 export interface Place {
   /** `null` if it is opaque. */
   readonly origin: string;
-  readonly frameId: string | undefined;
-}
-
-/** A page, a frame of another site, or a worker of the browser, with a session of our own. */
-export interface AttachedTarget extends Target {
-  readonly sessionId: string;
-  /** The page or frame of a worker. */
-  readonly parent: AttachedTarget | undefined;
-  readonly places: Map<number, Place>;
+  /** The id of the frame, or of the worker, as their requests name it. */
+  readonly frameId: string;
 }
 
 /** Prepares a target before its scripts run. Rejects if it is closed. */
-type Prepare = (target: AttachedTarget) => Promise<unknown>;
+type Prepare = (session: Session) => Promise<unknown>;
 /** The documents of a session, or that of one JavaScript context, are left: it is not known afterwards where they were. */
 type Leave = (sessionId: string, contextId?: number) => void;
 
-/** All pages, frames of other sites, and workers of a browser, from their beginning. */
+/** All pages, frames of other sites, and workers of a browser, from their beginning, with a session of our own each. */
 export class Targets {
-  /** By session. */
-  readonly #attached = new Map<string, AttachedTarget>();
+  /** The documents and workers of each of our sessions, by their JavaScript contexts. */
+  readonly #places = new Map<string, Map<number, Place>>();
   #opening: Promise<void>[] = [];
   readonly #warned = new Set<string>();
   readonly #cdp: () => CdpClient;
+  readonly #sessions: Sessions;
   readonly #starts: PageStarts;
   readonly #prepare: Prepare;
   readonly #leave: Leave;
 
-  constructor(cdp: () => CdpClient, starts: PageStarts, prepare: Prepare, leave: Leave = () => {}) {
+  constructor(
+    cdp: () => CdpClient,
+    { sessions, starts }: { readonly sessions: Sessions; readonly starts: PageStarts },
+    prepare: Prepare,
+    leave: Leave = () => {},
+  ) {
     this.#cdp = cdp;
+    this.#sessions = sessions;
     this.#starts = starts;
     this.#prepare = prepare;
     this.#leave = leave;
   }
 
   readonly listeners: EventListeners = {
-    'Target.attachedToTarget': ({ sessionId, targetInfo }, from) => {
+    'Target.attachedToTarget': ({ sessionId }) => {
+      const session = this.#sessions.get(sessionId);
       // A service worker has a session below each of its pages, too: what it says there, it has said.
-      if ([...this.#attached.values()].some(({ targetId }) => targetId === targetInfo.targetId))
+      if (!session || this.#all.some(({ target }) => target.id === session.target.id))
         return void this.#letRun(sessionId).catch(() => {});
-      const parent = from === undefined ? undefined : this.#attached.get(from);
-      const target = { ...targetInfo, sessionId, parent, places: new Map<number, Place>() };
-      this.#attached.set(sessionId, target);
-      const begun = this.#begin(target);
+      this.#places.set(sessionId, new Map());
+      const begun = this.#begin(session);
       // A worker that does not respond must not delay the connect.
-      if (!target.type.endsWith('worker')) this.#opening.push(begun);
+      if (!session.target.type.endsWith('worker')) this.#opening.push(begun);
     },
     'Target.detachedFromTarget': ({ sessionId = '' }) => {
       this.#leave(sessionId);
-      this.#attached.delete(sessionId);
+      this.#places.delete(sessionId);
     },
-    'Inspector.targetReloadedAfterCrash': (_params, session = '') => {
-      const target = this.#attached.get(session);
+    'Inspector.targetReloadedAfterCrash': (_params, sessionId = '') => {
+      const session = this.of(sessionId);
       // Chromium lets a service worker that was stopped wait again, and no page.
-      if (target?.type === 'service_worker') void this.#begin(target);
+      if (session?.target.type === 'service_worker') void this.#begin(session);
     },
-    'Runtime.executionContextCreated': ({ context: { id, origin, auxData } }, session = '') => {
-      const { frameId, isDefault } = auxData ?? {};
+    'Runtime.executionContextCreated': ({ context: { id, origin, auxData } }, sessionId = '') => {
+      const { frameId = this.of(sessionId)?.target.id ?? '', isDefault } = auxData ?? {};
       // The JavaScript world of a client can have another origin than the document.
-      if (isDefault !== false)
-        this.#attached.get(session)?.places.set(id, { origin: asOrigin(origin), frameId });
+      if (isDefault !== false) this.#places.get(sessionId)?.set(id, { origin: asOrigin(origin), frameId });
     },
-    'Runtime.executionContextDestroyed': ({ executionContextId }, session = '') => {
-      this.#leave(session, executionContextId);
-      this.#attached.get(session)?.places.delete(executionContextId);
+    'Runtime.executionContextDestroyed': ({ executionContextId }, sessionId = '') => {
+      this.#leave(sessionId, executionContextId);
+      this.#places.get(sessionId)?.delete(executionContextId);
     },
-    'Runtime.executionContextsCleared': (_params, session = '') => {
-      this.#leave(session);
-      this.#attached.get(session)?.places.clear();
+    'Runtime.executionContextsCleared': (_params, sessionId = '') => {
+      this.#leave(sessionId);
+      this.#places.get(sessionId)?.clear();
     },
   };
 
@@ -92,23 +91,31 @@ export class Targets {
     this.#opening = [];
   }
 
-  of(sessionId: string): AttachedTarget | undefined {
-    return this.#attached.get(sessionId);
+  get #all(): readonly Session[] {
+    return [...this.#places.keys()].flatMap((id) => this.#sessions.get(id) ?? []);
   }
 
-  /** The target that contains a frame, or has this id. */
-  async containing(frameId: string): Promise<AttachedTarget | undefined> {
-    const all = [...this.#attached.values()];
-    const itself = all.find(({ targetId }) => targetId === frameId);
-    if (itself) return itself;
-    const known = all.find(({ places }) => [...places.values()].some((place) => place.frameId === frameId));
+  /** One of our own sessions. */
+  of(sessionId: string): Session | undefined {
+    return this.#places.has(sessionId) ? this.#sessions.get(sessionId) : undefined;
+  }
+
+  /** Where the scripts of a JavaScript context run. */
+  placeOf(sessionId: string, contextId: number): Place | undefined {
+    return this.#places.get(sessionId)?.get(contextId);
+  }
+
+  /** The page, frame of another site, or worker that contains a frame, or has this id. */
+  async containing(frameId: string): Promise<Session | undefined> {
+    const itself = this.#all.find(({ target }) => target.id === frameId);
+    const known = itself ?? this.#all.find((one) => this.knownOriginOf(one, frameId) !== undefined);
     if (known) return known;
     // A page that is busy does not answer. The frame can have been removed, while its request goes on.
-    const asked = all
-      .filter(({ type }) => type === 'page' || type === 'iframe')
-      .map(async (target) => {
-        if ((await this.frames(target, frameId)).length === 0) throw new Error('It is not there.');
-        return target;
+    const asked = this.#all
+      .filter(({ target }) => /^(page|iframe)$/.test(target.type))
+      .map(async (session) => {
+        if ((await this.frames(session, frameId)).length === 0) throw new Error('It is not there.');
+        return session;
       });
     const late = () => new Error('No page has answered.');
     return raceTimeout(LONGEST_SEARCH, () => Promise.any(asked), late).catch(() => undefined);
@@ -116,30 +123,37 @@ export class Targets {
 
   /** The frames, or the worker, of a session or of one JavaScript context, as their requests name them. */
   framesOf(sessionId: string, contextId?: number): string[] {
-    const target = this.#attached.get(sessionId);
-    const places = [...(target?.places ?? [])].filter(([id]) => contextId === undefined || id === contextId);
-    return places.map(([, { frameId }]) => frameId ?? target!.targetId);
+    const places = [...(this.#places.get(sessionId) ?? [])];
+    return places.flatMap(([id, { frameId }]) =>
+      contextId === undefined || id === contextId ? frameId : [],
+    );
   }
 
   /** The frames from the top of a target down to one of them. Empty if it is not there. */
-  async frames({ sessionId }: AttachedTarget, frameId: string): Promise<readonly FrameTree['frame'][]> {
+  async frames({ id }: Session, frameId: string): Promise<readonly FrameTree['frame'][]> {
     // It may be closed in the meantime.
     const tree = await this.#cdp()
-      .send('Page.getFrameTree', {}, sessionId)
+      .send('Page.getFrameTree', {}, id)
       .catch(() => undefined);
     return (tree && pathTo(tree.frameTree, frameId)) ?? [];
   }
 
   /** The origin of a document or a worker. Undefined if it is not known. */
   async originOf(frameId: string): Promise<string | undefined> {
-    const target = await this.containing(frameId);
-    if (target === undefined) return undefined;
-    if (target.type.endsWith('worker')) return new URL(target.url).origin;
-    const known = originOf(target, frameId);
+    const session = await this.containing(frameId);
+    if (session === undefined) return undefined;
+    const { type, url } = session.target;
+    if (type.endsWith('worker')) return new URL(url).origin;
+    const known = this.knownOriginOf(session, frameId);
     // A page that waits for a synchronous request does not answer.
     if (known !== undefined) return known;
-    const frames = await this.frames(target, frameId);
-    return frames.findLast(({ url }) => !url.startsWith('about:'))?.securityOrigin;
+    const frames = await this.frames(session, frameId);
+    return frames.findLast((one) => !one.url.startsWith('about:'))?.securityOrigin;
+  }
+
+  /** Returns the origin of a frame or worker of a session: `null` if it is opaque. Undefined if it is not known yet. */
+  knownOriginOf({ id }: Session, frameId: string): string | undefined {
+    return [...(this.#places.get(id)?.values() ?? [])].findLast((one) => one.frameId === frameId)?.origin;
   }
 
   /** Shows a text once in the console of the page, or of the worker, that contains a frame. */
@@ -147,27 +161,27 @@ export class Targets {
     if (this.#warned.has(text) || this.#warned.size >= MOST_WARNINGS) return;
     this.#warned.add(text);
     const expression = `console.warn(${JSON.stringify(`exposeNetwork: ${text}`)})`;
-    const target = await this.containing(frameId);
+    const session = await this.containing(frameId);
     // It may be closed in the meantime.
-    if (target)
+    if (session)
       await this.#cdp()
-        .send('Runtime.evaluate', { expression }, target.sessionId)
+        .send('Runtime.evaluate', { expression }, session.id)
         .catch(() => {});
   }
 
-  async #begin(target: AttachedTarget): Promise<void> {
-    const isOurs = KINDS.test(target.type);
-    const prepared = isOurs ? this.#prepare(target) : undefined;
+  async #begin(session: Session): Promise<void> {
+    const isOurs = KINDS.test(session.target.type);
+    const prepared = isOurs ? this.#prepare(session) : undefined;
     // The browser handles commands in order. It may be closed in the meantime.
-    const reached = isOurs ? this.#attachBelow(target) : undefined;
-    await Promise.allSettled([prepared, reached, this.#goOn(target, reached)]);
+    const reached = isOurs ? this.#attachBelow(session) : undefined;
+    await Promise.allSettled([prepared, reached, this.#goOn(session, reached)]);
   }
 
-  async #goOn({ targetId, sessionId }: AttachedTarget, reached: Promise<void> | undefined): Promise<void> {
-    if (!this.#starts.isHeld) return this.#letRun(sessionId);
+  async #goOn({ id, target }: Session, reached: Promise<void> | undefined): Promise<void> {
+    if (!this.#starts.isHeld) return this.#letRun(id);
     // The browser responds after it has passed the commands on.
     await reached;
-    this.#starts.ready(this, targetId);
+    this.#starts.ready(this, target.id);
   }
 
   async #letRun(sessionId: string): Promise<void> {
@@ -179,12 +193,12 @@ export class Targets {
     this.#starts.leave(this);
   }
 
-  async #attachBelow(target: AttachedTarget | undefined): Promise<void> {
-    const { sessionId, targetId: below } = target ?? {};
+  async #attachBelow(session: Session | undefined): Promise<void> {
+    const below = session?.target.id;
     const how = { autoAttach: true, waitForDebuggerOnStart: !this.#starts.isHeld, flatten: true };
-    const done = this.#cdp().send('Target.setAutoAttach', how, sessionId);
+    const done = this.#cdp().send('Target.setAutoAttach', how, session?.id);
     const attaching = { below, done, preparesAgain: true };
-    if (this.#starts.isHeld) this.#starts.attach(this, sessionId ?? '', filterOf(undefined), attaching);
+    if (this.#starts.isHeld) this.#starts.attach(this, session?.id ?? '', filterOf(undefined), attaching);
     await done;
   }
 }
@@ -199,24 +213,13 @@ function pathTo({ frame, childFrames = [] }: FrameTree, id: string): FrameTree['
 }
 
 /** The page, or the frame of another site, in which a worker was started. */
-export function pageOf(target: AttachedTarget): AttachedTarget {
-  let page = target;
-  while (page.parent && page.type.endsWith('worker')) page = page.parent;
-  return page;
+export function pageOf(session: Session): Session {
+  const { parent, target } = session;
+  const isBelow = parent && parent.target.type !== 'browser' && target.type.endsWith('worker');
+  return isBelow ? pageOf(parent) : session;
 }
 
 /** Of a worker, the browser names the URL of its script. */
 function asOrigin(origin: string): string {
   return URL.canParse(origin) ? new URL(origin).origin : 'null';
-}
-
-/**
- * Returns the origin of a frame, or of the worker that a target is: `null` if it is opaque. Undefined if it is not known yet. A blank
- * frame has the origin of the document that contains it.
- */
-export function originOf({ targetId, places }: AttachedTarget, frameId: string): string | undefined {
-  const all = [...places.values()];
-  const place =
-    all.findLast((one) => one.frameId === frameId) ?? all.find((one) => one.frameId === undefined);
-  return place && (place.frameId === frameId || targetId === frameId) ? place.origin : undefined;
 }

@@ -7,16 +7,20 @@ import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { readEvent } from '../../../src/wire/message.js';
+import type { AnyClient } from '../../../src/wire/forms.js';
+import { parsedMessage, readEvent } from '../../../src/wire/message.js';
+import { Sessions } from '../../../src/wire/sessions.js';
 import { explainRefusal } from '../../../src/features/exposed-network/expose-network.js';
 import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
 import { PageBridge } from '../../../src/features/exposed-network/bridge.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import {
   Bodies,
+  Room,
+  Share,
   type StreamLimits,
   TooLargeError,
-} from '../../../src/features/exposed-network/body-reader.js';
+} from '../../../src/features/exposed-network/response-bodies.js';
 import type { Context } from '../../../src/features/exposed-network/context.js';
 import {
   type ExposedRequest,
@@ -26,7 +30,6 @@ import {
 import { ExposedStreams } from '../../../src/features/exposed-network/exposed-streams.js';
 import { ExposedWebSockets } from '../../../src/features/exposed-network/exposed-websocket.js';
 import { RequestBodies, type Sources } from '../../../src/features/exposed-network/request-bodies.js';
-import { Room, Share } from '../../../src/features/exposed-network/room.js';
 import { Targets } from '../../../src/features/exposed-network/targets.js';
 import type { CdpClient } from '../../../src/wire/cdp-client.js';
 import { PageStarts } from '../../../src/wire/page-starts.js';
@@ -664,29 +667,26 @@ describe('a response that a page reads in parts', () => {
       parts.push(...(call.arguments ?? []).map(({ value }) => value));
       if (!isTaken) await new Promise(() => {});
     };
-    const target = (sessionId: string) => ({
-      targetId: sessionId,
-      sessionId,
-      type: 'page',
-      places: new Map([
-        [1, { origin: 'http://app', frameId: sessionId }],
-        [2, { origin: 'http://other', frameId: 'frame' }],
-      ]),
-    });
+    const session = (id: string) => ({ id, target: { id, type: 'page' } });
+    const origins = ['', 'http://app', 'http://other'];
     // Only what a browser answers.
     const context = {
       clients: { keepBody: (_id: undefined, kept: { drop(): void }) => kept.drop() },
       cdp: { send },
-      targets: { of: target },
+      targets: {
+        of: session,
+        placeOf: (_session: string, context: number) => ({ origin: origins[context] }),
+        knownOriginOf: () => origins[1],
+      },
       signal: new AbortController().signal,
     } as unknown as Context;
     const streams = new ExposedStreams(context);
     const bridge = new PageBridge(context, { body: streams, fetch: streams.requests });
-    const say = (said: string, executionContextId = 1, session = 'page') => {
+    const say = (said: string, executionContextId = 1, from = 'page') => {
       const [what, id, url = ''] = said.split(' ');
       const frames = what === 'begin' ? [`open ${id} fetch ${url}`] : [`open ${id} body `, `say ${id} `];
       for (const payload of frames)
-        bridge.receive({ name: '__exposedNetwork', payload, executionContextId }, session);
+        bridge.receive({ name: '__exposedNetwork', payload, executionContextId }, from);
     };
     const begin = (body: Buffer[] = [], page = 'page') => {
       const rest = new PassThrough();
@@ -696,7 +696,7 @@ describe('a response that a page reads in parts', () => {
       );
       return { id: headers.join().replace('x-exposed-stream: ', ''), rest };
     };
-    return { streams, target, commands, parts, say, begin };
+    return { streams, session, commands, parts, say, begin };
   }
 
   it('arrives whole, one part for each that is asked for, and its garbage is collected', async () => {
@@ -738,22 +738,22 @@ describe('a response that a page reads in parts', () => {
   });
 
   it('is that of a document whose own requests are announced, not by a frame of another origin', () => {
-    const { streams, target, say } = play();
+    const { streams, session, say } = play();
     const url = 'http://app/data';
-    const tracked = streams.track(target('page') as never, 'page', url);
+    const tracked = streams.track(session('page') as never, 'page', url);
     say(`begin 1 ${url}`, 2);
     expect(tracked.isOfFetch()).toBe(false);
     // Nor do many requests of another page push it out.
     say(`begin 1 ${url}`);
     for (let id = 0; id < 3000; id++) say(`begin ${id} ${url}`, 1, 'other');
     expect(tracked.isOfFetch()).toBe(true);
-    streams.track(target('page') as never, 'page', url);
+    streams.track(session('page') as never, 'page', url);
     expect(tracked.isOfFetch()).toBe(false);
   });
 
   it('can be that of a redirect: the first URL was announced', () => {
-    const { streams, target, say } = play();
-    const track = (url: string, id: string) => streams.track(target('page') as never, 'page', url, id);
+    const { streams, session, say } = play();
+    const track = (url: string, id: string) => streams.track(session('page') as never, 'page', url, id);
     say('begin 1 http://app/old');
     track('http://app/old', '1').end();
     expect(track('http://app/new', '1').isOfFetch()).toBe(true);
@@ -766,24 +766,26 @@ it('hears a service worker once, which has a session below each of its pages, to
   // Only what a browser answers.
   const cdp = { send: async (method: string, _params: object, session = '') => sent.push(method + session) };
   const prepared: string[] = [];
+  const sessions = new Sessions();
   const targets = new Targets(
     () => cdp as unknown as CdpClient,
-    new PageStarts(),
-    async ({ sessionId }) => prepared.push(sessionId),
+    { sessions, starts: new PageStarts() },
+    async ({ id }) => prepared.push(id),
   );
-  const attach = (sessionId: string, type: string, from?: string) =>
-    targets.listeners['Target.attachedToTarget']!(
-      { sessionId, targetInfo: { targetId: type, type, url: 'http://app/' } },
-      from,
-    );
+  const attach = (sessionId: string, type: string, from?: string) => {
+    const params = { sessionId, targetInfo: { targetId: type, type, url: 'http://app/' } };
+    const method = 'Target.attachedToTarget';
+    sessions.note(parsedMessage({ method, params, sessionId: from }), {} as AnyClient);
+    targets.listeners[method]!(params, from);
+  };
   attach('1', 'page');
   attach('2', 'service_worker');
   attach('3', 'service_worker', '1');
-  expect([prepared, targets.of('2')?.sessionId, targets.of('3')]).toEqual([['1', '2'], '2', undefined]);
+  expect([prepared, targets.of('2')?.id, targets.of('3')]).toEqual([['1', '2'], '2', undefined]);
   expect(sent).toContain('Runtime.runIfWaitingForDebugger3');
   // The page is left.
   targets.listeners['Target.detachedFromTarget']!({ sessionId: '3' }, '1');
-  expect(targets.of('2')?.sessionId).toBe('2');
+  expect(targets.of('2')?.id).toBe('2');
 });
 
 describe('the WebSockets of a page that calls the function of the lease itself', () => {
@@ -800,8 +802,7 @@ describe('the WebSockets of a page that calls the function of the lease itself',
     });
     const { port } = server.address() as AddressInfo;
     const told: { id: string; open?: object; close?: { code: number } }[] = [];
-    const ids = { targetId: 'page', sessionId: 'session', browserContextId };
-    const target = { ...ids, type: 'page', places: new Map() };
+    const session = { id: 'session', target: { id: 'page', type: 'page', browserContextId } };
     const send = async (
       method: string,
       params: { arguments?: { value: (typeof told)[number] }[]; browserContextId?: string } = {},
@@ -818,7 +819,7 @@ describe('the WebSockets of a page that calls the function of the lease itself',
       hosts: new ExposedHosts('127.0.0.1'),
       clients: { headersOf: () => ({}) },
       cdp: { send },
-      targets: { of: () => target, frames: async () => [] },
+      targets: { of: () => session, placeOf: () => undefined, frames: async () => [] },
       signal: left.signal,
       sender,
       onRequest: () => {},
@@ -850,6 +851,23 @@ describe('the WebSockets of a page that calls the function of the lease itself',
     call('open', { url });
     await expect.poll(() => told).toMatchObject([{ id: 'closed', close: { code: 1006 } }, { id: 'open' }]);
     expect(server.clients.size).toBe(1);
+  });
+
+  it('are not opened, and end nothing, for a page that says what no script of ours says', async () => {
+    const { server, bridge, call, told, url } = await serve();
+    const odd = { toString: 1, valueOf: 1 };
+    const say = (payload: string) =>
+      bridge.receive({ name: '__exposedNetwork', payload, executionContextId: 1 }, 'session');
+    call('one', { url });
+    await expect.poll(() => told).toMatchObject([{ id: 'one', open: {} }]);
+    for (const content of ['', 'null', '7', 'no JSON', JSON.stringify({ url: odd })])
+      say(`open odd socket ${content}`);
+    for (const frame of ['', 'open', `open ${'x'.repeat(100)} socket {}`, 'open a constructor ', 'say  t'])
+      say(frame);
+    await expect.poll(() => told.filter((one) => one.close)).toHaveLength(5);
+    expect(server.clients.size).toBe(1);
+    call('one', { close: { code: 3000, reason: odd } });
+    await expect.poll(() => told.at(-1)).toMatchObject({ id: 'one', close: { code: 3000 } });
   });
 
   it.each(['own', 'created'])(

@@ -1,7 +1,79 @@
 import type { Readable } from 'node:stream';
 import { clock, delay } from '../../shared/clock.js';
-import type { Received, ResponseHead } from './exposed-request.js';
-import { Room, Share } from './room.js';
+import { raceAbort } from '../../shared/abort.js';
+import { valueOf, type Received, type ResponseHead } from './exposed-request.js';
+
+/** The memory for large bodies, in bytes: who needs more than is free waits, so that its server waits, too. Serves in order. */
+export class Room {
+  #free: number;
+  readonly #queue: { readonly bytes: number; readonly enter: () => void }[] = [];
+
+  constructor(bytes: number) {
+    this.#free = bytes;
+  }
+
+  /** Waits for a number of bytes, at most those of the whole room. */
+  async take(bytes: number, signal: AbortSignal): Promise<void> {
+    const turn = new Promise<void>((resolve) => this.#queue.push({ bytes, enter: resolve }));
+    this.#admit();
+    // After an abort, the bytes are taken for a moment when their turn comes.
+    await raceAbort(turn, signal, () => this.give(bytes));
+  }
+
+  /** Takes a number of bytes without waiting. Returns false if they are not free. */
+  tryTake(bytes: number): boolean {
+    if (bytes > this.#free) return false;
+    this.#free -= bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#free += bytes;
+    this.#admit();
+  }
+
+  #admit(): void {
+    for (let next = this.#queue[0]; next && next.bytes <= this.#free; next = this.#queue[0]) {
+      this.#queue.shift();
+      this.#free -= next.bytes;
+      next.enter();
+    }
+  }
+}
+
+/** What one body occupies of a room. */
+export class Share {
+  #room: Room | undefined;
+  #bytes = 0;
+
+  get isTaken(): boolean {
+    return this.#bytes > 0;
+  }
+
+  /** Waits for a number of bytes. */
+  async take(room: Room, bytes: number, signal: AbortSignal): Promise<void> {
+    await room.take(bytes, signal);
+    this.#room = room;
+    this.#bytes = bytes;
+  }
+
+  /** Takes the bytes that are missing to a number, and frees those of another room. Returns false if they are not free. */
+  tryGrow(room: Room, bytes: number): boolean {
+    const held = room === this.#room ? this.#bytes : 0;
+    const missing = Math.max(0, bytes - held);
+    if (!room.tryTake(missing)) return false;
+    if (room !== this.#room) this.free();
+    this.#room = room;
+    this.#bytes = held + missing;
+    return true;
+  }
+
+  free(): void {
+    this.#room?.give(this.#bytes);
+    this.#room = undefined;
+    this.#bytes = 0;
+  }
+}
 
 /** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
 export interface StreamLimits {
@@ -177,4 +249,52 @@ class BodyReader {
   #found(how: Pick<Partial<Body>, 'isCut' | 'rest'> = {}): Body {
     return { body: this.#body, isCut: false, ...how, free: () => this.#share.free() };
   }
+}
+
+export function isStreamOfEvents({ status, headers }: ResponseHead): boolean {
+  return status === 200 && /^text\/event-stream\b/i.test(valueOf('content-type', headers) ?? '');
+}
+
+/** Size in bytes from which a file is not sent to the browser. */
+const LARGE_FILE = 8 * 1024 * 1024;
+/** Types that no browser shows. */
+const FILES =
+  /^application\/(octet-stream|zip|gzip|x-(tar|gzip|zip-compressed|7z-compressed|rar-compressed|bzip2?|xz))\b/i;
+
+/** Whether a browser downloads a response, which is large or has an unknown length. */
+export function isFile(
+  { status, headers, length = Number.POSITIVE_INFINITY }: Received,
+  isDownload: boolean,
+): boolean {
+  if (status !== 200 || length < LARGE_FILE) return false;
+  if (isDownload) return true;
+  const disposition = valueOf('content-disposition', headers) ?? '';
+  return /^attachment\b/i.test(disposition) || FILES.test(valueOf('content-type', headers) ?? '');
+}
+
+/** Size in bytes of a range that a video or a sound receives, and ms until it does: it requests the next one by itself. */
+const LONGEST_RANGE = 8 * 1024 * 1024;
+const LONGEST_WAIT = 1000;
+const RANGE = /^bytes (\d+)-\d+(\/.*)$/i;
+
+export function isRange({ status, headers }: ResponseHead): boolean {
+  return status === 206 && RANGE.test(valueOf('content-range', headers) ?? '');
+}
+
+/** Makes of a long range, or of one that arrives slowly, a shorter one. */
+export async function beginningOf(response: Unread, signal: AbortSignal): Promise<ExposedResponse> {
+  const { headers, rest } = response;
+  const body: Buffer[] = [];
+  const started = clock.now();
+  let size = 0;
+  for await (const chunk of rest as AsyncIterable<Buffer>) {
+    signal.throwIfAborted();
+    body.push(chunk.subarray(0, LONGEST_RANGE - size));
+    size += body.at(-1)!.length;
+    if (size === LONGEST_RANGE || clock.now() - started > LONGEST_WAIT) break;
+  }
+  const [, from = '', total = ''] = RANGE.exec(valueOf('content-range', headers)!)!;
+  const kept = headers.filter((one) => !/^content-(length|range):/i.test(one));
+  const range = `content-range: bytes ${from}-${Number(from) + size - 1}${total}`;
+  return { ...response, headers: [...kept, `content-length: ${size}`, range], body };
 }
