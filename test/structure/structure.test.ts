@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { posix } from 'node:path';
 import { expect, it } from 'vitest';
+import { circlesOf, FOLDERS, namesOfFeatures, sourcePaths, targetsOf } from './imports.js';
 
 /** Folder of src/, and the folders and files that it may import. A file directly in src/ exports from all folders. */
 const DIRECTION: Readonly<Record<string, readonly string[]>> = {
@@ -58,38 +58,10 @@ it('imports only in the direction that src/README.md shows', () => {
 });
 
 it('has no circle of imports, those of types and later ones included', () => {
-  const paths = readdirSync('src', { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => name.slice(0, -3).split(/[/\\]/).join('/'));
-  const all = new Set(paths);
-  const seen = new Set<string>();
-  const visit = (path: string, from: readonly string[]): void => {
-    expect(from, 'a circle').not.toContain(path);
-    if (seen.has(path)) return;
-    const text = readFileSync(`src/${path}.ts`, 'utf8');
-    for (const to of targetsOf(path, text)) if (all.has(to)) visit(to, [...from, path]);
-    seen.add(path);
-  };
-  for (const path of paths) visit(path, []);
-  expect(seen.size).toBeGreaterThan(100);
+  const paths = sourcePaths();
+  expect(paths.length).toBeGreaterThan(100);
+  expect(circlesOf(paths)).toEqual([]);
 });
-
-const FOLDERS = readdirSync('src/features').filter((name) => !name.endsWith('.ts'));
-/** What the features of a lease are called: the words of their folders, and their other names. */
-const OF_FEATURES = new RegExp(
-  [
-    ...FOLDERS.filter((name) => name !== 'files').map((name) => name.replace(/s$/, '').replaceAll('-', '-?')),
-    // Those of the folder `files`.
-    'download',
-    'upload',
-    'recording',
-    'screenshot',
-    'expose',
-    'nested',
-    'start-?url',
-  ].join('|'),
-  'i',
-);
 
 it('has each folder of features/ in the list of features', () => {
   const list = readFileSync('src/features/features.ts', 'utf8');
@@ -97,26 +69,10 @@ it('has each folder of features/ in the list of features', () => {
   expect(FOLDERS.length).toBeGreaterThan(5);
 });
 
-/** Browsers and libraries, too, have downloads, uploads and screenshots. */
-const OF_FEATURES_ALONE = new RegExp(
-  OF_FEATURES.source.replaceAll(/\b(artifact|download|upload|screenshot)\|/g, ''),
-  'i',
-);
-
-it.each([
-  ['lease', OF_FEATURES],
-  ['drivers', OF_FEATURES_ALONE],
-  ['clean', OF_FEATURES_ALONE],
-  ['wire', OF_FEATURES_ALONE],
-])('names no feature in the code of %s/', (folder, words) => {
-  const names = readdirSync(`src/${folder}`).filter((name) => name.endsWith('.ts'));
-  const named = names.flatMap((name) => {
-    const text = readFileSync(`src/${folder}/${name}`, 'utf8');
-    const code = text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
-    return words.test(code) ? [`${name}: ${words.exec(code)![0]}`] : [];
-  });
-  expect(named).toEqual([]);
-  expect(names.length).toBeGreaterThan(5);
+it.each(['lease', 'drivers', 'clean', 'wire'])('names no feature in the code of %s/', (folder) => {
+  const paths = sourcePaths(folder);
+  expect(paths.flatMap((path) => namesOfFeatures(path).map((name) => `${path}: ${name}`))).toEqual([]);
+  expect(paths.length).toBeGreaterThan(5);
 });
 
 it('imports no feature of a lease from another one', () => {
@@ -158,7 +114,6 @@ it.each([
   "export * from\n  '../lease/lease.js';",
 ])('detects a wrong import: %s', (text) => expect(wrongImports('pool/client.ts', text)).toHaveLength(1));
 
-/** All kinds of imports count, also those of types. */
 function wrongImports(path: string, text: string): string[] {
   const [folder = '', ...rest] = path.split('/');
   if (rest.length === 0) return [];
@@ -166,10 +121,4 @@ function wrongImports(path: string, text: string): string[] {
   const allowed = [folder, ...(DIRECTION[folder] ?? [])];
   const wrong = targets.filter((to) => !allowed.includes(to) && !allowed.includes(to.split('/')[0]!));
   return wrong.map((to) => `${path} imports ${to}`);
-}
-
-/** The files that a file imports, without their ending. */
-function targetsOf(path: string, text: string): string[] {
-  const imports = [...text.matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)\.js'/g)];
-  return imports.map(([, specifier]) => posix.join(posix.dirname(path), specifier!));
 }
