@@ -2,11 +2,14 @@ import { CdpClient, type Target } from '../wire/cdp-client.js';
 import type { CdpPort } from '../wire/client.js';
 import { endContexts, isRunning, RUNNING } from './end-contexts.js';
 import { removeExtensions, type Installed } from './installed.js';
+import { clock } from '../shared/clock.js';
 import { until } from '../shared/until.js';
 import { COUNT_DOWNLOAD, COUNT_KEEP_ALIVE, countDownloads, countKeepAliveRequests } from './open-requests.js';
 
 /** Time for the answer to each command, in ms. A busy browser that answers is cleaned, however long the cleaning takes. */
 export const ANSWER_TIMEOUT = 5000;
+/** Time after which a page that is still open is closed once more, in ms. */
+const ASK_AGAIN = 100;
 /** Time until the requests that a browser counts first must have ended, in ms. */
 const FIRST_TIMEOUT = 1000;
 
@@ -106,14 +109,25 @@ class OwnContext {
     if (targets.some(({ type }) => type === 'shared_worker'))
       throw new Error('The lease used a shared worker.');
     // Other targets end with their page.
-    const closed = targets.filter(({ type }) => type === 'page' || type === 'service_worker');
+    const pages = targets.filter(({ type }) => type === 'page');
+    const workers = targets.filter(({ type }) => type === 'service_worker');
     // One may have ended already.
     const close = ({ targetId }: Target) =>
       this.#cdp.send('Target.closeTarget', { targetId }).catch(() => {});
-    await Promise.all(closed.map(close));
-    const isEnded = ({ targetId }: Target) => this.#ended?.has(targetId) === true;
-    // Without events, the next look at all targets shows it.
-    if (this.#ended) await until(RUNNING, async () => closed.every(isEnded));
+    await Promise.all([...pages, ...workers].map(close));
+    const ended = this.#ended;
+    // The next look at all targets shows it, and the end of a service worker, of which no event tells.
+    if (!ended) return;
+    let asked = clock.now();
+    await until(RUNNING, async () => {
+      const left = pages.filter(({ targetId }) => !ended.has(targetId));
+      // A page that asks before it closes does so only once.
+      if (left.length > 0 && clock.now() - asked > ASK_AGAIN) {
+        asked = clock.now();
+        void Promise.all(left.map(close));
+      }
+      return left.length === 0;
+    });
   }
 
   /**

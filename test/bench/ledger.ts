@@ -125,7 +125,11 @@ export class Ledger {
     };
   }
 
-  async #pass(pool: { readonly baseUrl: string }, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #pass(
+    pool: { readonly baseUrl: string },
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const [, run = '', path = ''] = /^\/(\d+)(\/.*)$/.exec(request.url ?? '') ?? [];
     const body = await textOf(request);
     const watch = this.#watch(Number(run), path, body);

@@ -70,7 +70,7 @@ describe('a browser', () => {
       if (method === 'Target.closeTarget') {
         without((one) => one.targetId === subject);
         const event = { method: 'Target.targetDestroyed', params: { targetId: subject } };
-        queueMicrotask(() => this.onEvent(writtenMessage(event as object)));
+        queueMicrotask(() => this.onEvent(writtenMessage(event)));
       }
       if (method === 'Target.createTarget')
         this.targets.push({ targetId: 'new', type: 'page', browserContextId: 'own', url: '' });

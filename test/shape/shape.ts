@@ -19,7 +19,7 @@ import { measureLeases, type Place } from './run-time.js';
 /** The interfaces whose members are counted: file and name. */
 const INTERFACES = {
   LeaseFeature: ['lease/feature', 'LeaseFeature'],
-  'the context that its hooks receive': ['lease/context', 'LeaseContext'],
+  'the context that its hooks receive': ['lease/feature', 'FeatureContext'],
   'a layer': ['wire/layer', 'Layer'],
   'what `connect` of a feature receives': ['drivers/extension', 'Opening'],
   'what it returns': ['drivers/extension', 'ConnectExtension'],
