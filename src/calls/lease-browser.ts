@@ -1,5 +1,5 @@
 import type { Connector } from '../drivers/connector.js';
-import type { Callback, LeaseFacts } from '../lease/context.js';
+import type { Callback, LeaseFacts } from '../lease/callback.js';
 import type { Download } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Callback } from '../lease/context.js';
+import type { Callback } from '../lease/callback.js';
 import type { Lease } from '../lease/lease.js';
 import type { PoolCore } from '../pool/pool-core.js';
 

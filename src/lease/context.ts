@@ -1,8 +1,8 @@
 import type { BrowserUse } from '../clean/browser-use.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
-import type { BrowserSession } from '../services/kernel-api.js';
-import type { AnyStep, FeatureContext } from './feature.js';
+import type { AnyStep } from '../shared/telemetry.js';
+import type { FeatureContext } from './feature.js';
 import type { CallSettings } from './options.js';
 
 /** One call, for the heart: plain data and functions. `Step` are the events that it may emit. */
@@ -26,16 +26,3 @@ export interface LeaseContext<Step extends AnyStep = AnyStep, Session extends ob
   /** What the lease does with the browser. */
   readonly use: BrowserUse;
 }
-
-/** The part of every callback's argument that does not come from the library. */
-export interface LeaseFacts<Session extends object = BrowserSession> {
-  /** The leased session. */
-  session: Session;
-  /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
-  signal: AbortSignal;
-}
-
-/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
-export type Callback<Handles, Value, Session extends object = BrowserSession> = (
-  lease: Handles & LeaseFacts<Session>,
-) => Value | PromiseLike<Value>;

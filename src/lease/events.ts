@@ -1,11 +1,10 @@
 import type { PoolEvent } from '../pool/events.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { BrowserLostError, LossReason } from '../shared/lease-errors.js';
-import type { StepOf } from '../shared/telemetry.js';
-import type { AnyStep } from './feature.js';
+import type { AnyStep, StepOf } from '../shared/telemetry.js';
 import type { FailedLease } from './summary.js';
 
-export type { AnyStep } from './feature.js';
+export type { AnyStep } from '../shared/telemetry.js';
 
 /** The events of a lease and their facts, by `type`, in their usual order. `Summary` is the result with the parts of the features. */
 export interface LeaseSteps<Session extends object = BrowserSession, Summary = FailedLease<Session>> {

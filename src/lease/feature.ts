@@ -1,3 +1,4 @@
+import type { AnyStep } from '../shared/telemetry.js';
 import type { ConnectAddition } from '../drivers/extension.js';
 import type { HowToOpen, Observation, ObserveRequest } from '../drivers/observation.js';
 import type { BrowserService, Grant, LeaseRequest, SessionRequests } from '../services/browser-service.js';
@@ -70,11 +71,6 @@ export interface Finished {
   readonly saved?: unknown;
   /** Called after the release. The browser may already belong to another lease. */
   released?(): Promise<void>;
-}
-
-/** An event of the heart or of a feature. */
-export interface AnyStep {
-  readonly type: string;
 }
 
 /** A leased browser, for its features. `Step` are the events that they may emit. */

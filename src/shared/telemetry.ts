@@ -5,6 +5,11 @@ function diagnostics() {
   return process.getBuiltinModule('node:diagnostics_channel');
 }
 
+/** An event of the heart or of a feature. */
+export interface AnyStep {
+  readonly type: string;
+}
+
 /** The union of events whose facts an interface has by `type`. */
 export type StepOf<Steps> = { [Type in keyof Steps]: { type: Type } & Steps[Type] }[keyof Steps];
 
