@@ -65,7 +65,7 @@ it.for(['Network.clearBrowserCache', 'Target.closeTarget', 'Target.disposeBrowse
       return args[0] === broken ? Promise.resolve({}) : send.apply(this, args);
     });
     // Pages that stay are detected by the library itself: it destroys the browser.
-    const isDetected = broken === 'Target.closeTarget';
+    const isDetected = broken.startsWith('Target.');
     // A campaign ends with its first failure.
     const lifecycles = isDetected ? 100 : 500;
     const { failures, released } = await runCampaign({ firstSeed: 1, lifecycles });

@@ -64,6 +64,11 @@ export class SimulatedBrowser {
       });
   }
 
+  /** Whether a target runs. */
+  has(id: string): boolean {
+    return this.#targets.has(id);
+  }
+
   /** A page of the browser stops to respond. */
   freeze(): void {
     this.unresponsive = [...this.#targets].find(([, { type }]) => type === 'page')?.[0] ?? this.#open({});

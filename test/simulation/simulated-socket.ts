@@ -22,6 +22,7 @@ export class SimulatedSocket {
   #end: SocketEnd | undefined;
   #isOver = false;
   #isTakenOver = false;
+  #onEvent: Parameters<CdpPort['listen']>[0] = () => {};
 
   constructor(world: World, grant: Grant, onEnd = () => {}) {
     this.#world = world;
@@ -60,7 +61,7 @@ export class SimulatedSocket {
     return {
       ended: this.ended,
       request: (command, settle) => this.#execute(structuredClone(command) as Command, settle),
-      listen: () => {},
+      listen: (onEvent) => (this.#onEvent = onEvent),
       close: () => {},
     };
   }
@@ -94,8 +95,12 @@ export class SimulatedSocket {
       const answer = fails ? { error: { message: 'Internal error' } } : this.browser.execute(command);
       if (!answer || this.#world.strikes('browser: command hangs')) return;
       const message = writtenMessage({ id: command.id, ...answer });
+      const ended = command.method === 'Target.closeTarget' ? command.params?.['targetId'] : undefined;
       clock.after(random.between(1, 10), () => {
-        if (!this.#isOver) settle(message);
+        if (this.#isOver) return;
+        settle(message);
+        if (ended === undefined || this.browser.has(ended)) return;
+        this.#onEvent(writtenMessage({ method: 'Target.targetDestroyed', params: { targetId: ended } }));
       });
     });
   }
