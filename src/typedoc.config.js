@@ -39,15 +39,13 @@ export default {
     'AnyPooledBrowser',
     'ContextOf',
     'EventFacts',
-    'EventOf',
-    'Feature',
     'FixturesOf',
     'Leaser',
     'PoolSteps',
+    'RecordingEnd',
     'WorkerBrowser',
     'StepOf',
     'WorkerState',
-    'ServedPoolEvent',
   ],
 };
 

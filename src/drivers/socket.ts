@@ -19,6 +19,7 @@ export interface AnySocket {
   onSent(call: () => void): void;
   /** Receives no more until `resume`, so that a slow receiver slows the browser. */
   pause(): void;
+  /** Receives again. */
   resume(): void;
   /** Closes the connection with its closing handshake, or its session. */
   close(reason?: SocketEnd): void;
