@@ -115,12 +115,13 @@ export class QueueSource<Input> implements InputSource<Input> {
 
   /** Finds the job that was locked for this source, but that BullMQ could not read, and removes what it can't read. */
   async #takeUnreadable(): Promise<Job | undefined> {
-    const { client } = this.#redis;
-    for (const id of await this.#redis.guard(client.lrange(this.#worker.toKey('active'), 0, -1))) {
+    const redis = this.#redis;
+    const { client } = redis;
+    for (const id of await redis.guard(client.lrange(this.#worker.toKey('active'), 0, -1))) {
       if (this.#held.has(id)) continue;
-      const isOurs = (await client.get(`${this.#worker.toKey(id)}:lock`)) === this.#token;
-      if (isOurs && (await repairJob(this.#worker, this.#redis, id)))
-        return this.#hold(await this.#Job.fromId(this.#worker, id));
+      const lock = await redis.guard(client.get(`${this.#worker.toKey(id)}:lock`));
+      if (lock === this.#token && (await repairJob(this.#worker, redis, id)))
+        return this.#hold(await redis.guard(this.#Job.fromId(this.#worker, id)));
     }
     return undefined;
   }
@@ -176,7 +177,8 @@ export class QueueSource<Input> implements InputSource<Input> {
       const unreadable = await this.#takeUnreadable();
       if (!unreadable) throw error;
       this.#fetched.push(unreadable);
-      return (await job.isCompleted()) || (await job.isFailed());
+      const states = await this.#redis.guard(Promise.all([job.isCompleted(), job.isFailed()]));
+      return states.includes(true);
     } finally {
       this.#held.delete(job.id!);
     }

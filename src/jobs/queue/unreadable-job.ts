@@ -20,17 +20,18 @@ const FIELDS: Readonly<Record<string, (text: string) => boolean>> = {
 };
 
 /** Removes the fields of a job that no program can read. Resolves to false if it has none. */
-export async function repairJob(queue: Queue | Worker, { client }: RedisLink, id: string): Promise<boolean> {
+export async function repairJob(queue: Queue | Worker, redis: RedisLink, id: string): Promise<boolean> {
+  const { client } = redis;
   const key = queue.toKey(id);
-  const found = await client.hgetall(key);
+  const found = await redis.guard(client.hgetall(key));
   const wrong = Object.keys(FIELDS).filter(
     (name) => found[name] !== undefined && !FIELDS[name]!(found[name]),
   );
   if (wrong.length === 0) return false;
   // One without the other can't be read either.
   if (wrong.some((name) => name.startsWith('parent'))) wrong.push('parent', 'parentKey');
-  await client.hdel(key, ...wrong);
-  if (wrong.includes('opts')) await client.hset(key, 'opts', '{}');
+  await redis.guard(client.hdel(key, ...wrong));
+  if (wrong.includes('opts')) await redis.guard(client.hset(key, 'opts', '{}'));
   return true;
 }
 
