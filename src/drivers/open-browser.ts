@@ -5,7 +5,7 @@ import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
 import { CdpClient } from '../wire/cdp-client.js';
-import type { BrowserUse } from '../clean/browser-use.js';
+import type { BrowserState } from '../clean/browser-state.js';
 import { cleanBrowser, type HowToClean } from '../clean/clean-browser.js';
 import { BidiWatch, cleanOverBidi, hasCdp } from '../clean/clean-over-bidi.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
@@ -37,8 +37,8 @@ export interface ConnectPlan {
   readonly onPagesClosed: (urls: string[]) => void;
   /** Called with the name of an event of the browser that can't be read, and was dropped. */
   readonly onMalformed?: (name: string) => void;
-  /** What the lease does with the browser. */
-  readonly use: BrowserUse;
+  /** In which state the lease leaves the browser. */
+  readonly state: BrowserState;
   /** What the features of the lease add. */
   readonly additions: readonly ConnectAddition[];
 }
@@ -89,10 +89,10 @@ export class OpenBrowser {
     this.#wire = wire;
     const socket = wire.main;
     this.#socket = socket;
-    this.#watch = new BidiWatch(plan.use.touchOwnContext);
+    this.#watch = new BidiWatch(plan.state.touchOwnContext);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
     this.#hasOneSocket = isCdp && grant.endsWithConnection === true;
-    wire.shared.stack.add(...(isCdp ? [] : [this.#watch.layer]), knownFrames(), ...plan.use.layers());
+    wire.shared.stack.add(...(isCdp ? [] : [this.#watch.layer]), knownFrames(), ...plan.state.layers());
     void socket.ended.then(() => this.#endConnection());
   }
 
@@ -179,7 +179,7 @@ export class OpenBrowser {
   }
 
   get #request(): ConnectRequest {
-    const { settings, pageUrl, use } = this.#plan;
+    const { settings, pageUrl, state } = this.#plan;
     const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
     const [socket, openClient] = [this.#socket, this.#openClient];
     return {
@@ -193,10 +193,10 @@ export class OpenBrowser {
       endReason:
         `The lease of session ${this.#grant.id} has ended: its callback returned, or it was released. ` +
         'Await each call, or use leaseBrowser for work that outlives a callback.',
-      onOwnContextUsed: use.touchOwnContext,
-      httpLogins: () => use.httpLogins,
+      onOwnContextUsed: state.touchOwnContext,
+      httpLogins: () => state.httpLogins,
       replacesOwnContext: async () =>
-        this.#hasOnlyBidi && !(await hasCdp(this.#wire.own)) && use.replaceOwnContext(),
+        this.#hasOnlyBidi && !(await hasCdp(this.#wire.own)) && state.replaceOwnContext(),
       endpoint: () => openSingleEndpoint(socket),
       openClient,
       sharedEndpoint: async () => {

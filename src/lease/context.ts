@@ -1,4 +1,4 @@
-import type { BrowserUse } from '../clean/browser-use.js';
+import type { BrowserState } from '../clean/browser-state.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
 import type { AnyStep } from '../shared/telemetry.js';
@@ -23,6 +23,6 @@ export interface LeaseContext<Step extends AnyStep = AnyStep, Session extends ob
   readonly pool: PoolCore<Session>;
   readonly grant: Grant<Session>;
   readonly session: Session;
-  /** What the lease does with the browser. */
-  readonly use: BrowserUse;
+  /** In which state the lease leaves the browser. */
+  readonly state: BrowserState;
 }

@@ -1,4 +1,4 @@
-import { BrowserUse } from '../clean/browser-use.js';
+import { BrowserState } from '../clean/browser-state.js';
 import type { HowToClean } from '../clean/clean-browser.js';
 import type { OpenConnection } from '../drivers/open-browser.js';
 import { inTime } from './in-time.js';
@@ -77,8 +77,8 @@ export class HeldBrowser<Session extends object> {
     });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
     const isCleaned = release === 'auto' || typeof release === 'function';
-    const use = new BrowserUse({
-      isOwnContextUsed,
+    const state = new BrowserState({
+      isOwnContextGiven: isOwnContextUsed,
       // Otherwise the caller wants the browser as it is, or its logins.
       mayReplaceOwnContext: isCleaned && grant.hasProfile !== true,
       onLasting: (what) => {
@@ -100,8 +100,8 @@ export class HeldBrowser<Session extends object> {
         openInFirstPage: (url) => this.#openInFirstPage(url),
       },
       givenUp: this.#givenUp.signal,
-      use,
-      onOwnContextUsed: use.touchOwnContext,
+      state,
+      onOwnContextUsed: state.touchOwnContext,
       preventReuse: (why, cause) => {
         this.#mayBeReused = false;
         this.#reportUnclean(why, cause);
@@ -121,13 +121,13 @@ export class HeldBrowser<Session extends object> {
   /** What another process needs to continue the lease, without the part of the features. */
   get handover(): Omit<Handover<Session>, 'features'> {
     const { grant, lease, isMarkShown } = this.#acquired;
-    const left = { ...this.context.use.leftovers, mayBeReused: this.#mayBeReused };
+    const left = { ...this.context.state.leftovers, mayBeReused: this.#mayBeReused };
     return { grant, lease, isMarkShown, left };
   }
 
   /** Continues with what the lease left in another process. */
   takeOver({ mayBeReused, ...left }: Handover['left']): void {
-    this.context.use.continue(left);
+    this.context.state.continue(left);
     this.#mayBeReused &&= mayBeReused;
   }
 
@@ -163,7 +163,7 @@ export class HeldBrowser<Session extends object> {
       const how = this.#howToClean;
       if (!this.#canBeReused || isKept) return;
       // The windows of a person's own browser are theirs to place.
-      if (this.context.use.hasChangedOwnWindow && this.endsWith !== 'nothing')
+      if (this.context.state.hasChangedOwnWindow && this.endsWith !== 'nothing')
         throw new Error('The lease changed a window, which stays as it is.');
       await inTime(connection, CLEAN_TIMEOUT, () => connection.clean(how));
     };
@@ -253,7 +253,7 @@ export class HeldBrowser<Session extends object> {
   }
 
   get #howToClean(): HowToClean {
-    return this.context.use.howToClean(this.endsWith !== 'nothing');
+    return this.context.state.howToClean(this.endsWith !== 'nothing');
   }
 
   /** Each session of some services has one lease: nothing of them is reused. */
@@ -264,7 +264,8 @@ export class HeldBrowser<Session extends object> {
   /** The logins of a profile would be lost with the data of its context. */
   get #canBeReused(): boolean {
     const { hasProfile } = this.#lease.grant;
-    const losesLogins = hasProfile === true && this.context.use.isOwnContextUsed && this.#release !== 'reuse';
+    const losesLogins =
+      hasProfile === true && this.context.state.isOwnContextUsed && this.#release !== 'reuse';
     return this.#isLeasedAgain && !losesLogins && this.#mayBeReused;
   }
 

@@ -279,7 +279,7 @@ function connectionsOf<Handles>(
         signal,
         additions: additions(),
         onMalformed,
-        use: lease.use,
+        state: lease.state,
         onPagesClosed,
       });
       emit({ type: 'connected', sessionId });

@@ -1,4 +1,4 @@
-import type { Leftovers } from '../clean/browser-use.js';
+import type { Leftovers } from '../clean/browser-state.js';
 import type { Connector } from '../drivers/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { PoolCore } from '../pool/pool-core.js';

@@ -1,4 +1,4 @@
-import { BrowserUse } from '../../src/clean/browser-use.js';
+import { BrowserState } from '../../src/clean/browser-state.js';
 import { getEventListeners, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -62,7 +62,7 @@ function connect(
     trust: { baseUrl: new URL('http://127.0.0.1/'), insecure: false, network: {} },
     spare: new SpareConnection({}),
     signal,
-    use: new BrowserUse({ isOwnContextUsed: true, mayReplaceOwnContext: false, onLasting: () => {} }),
+    state: new BrowserState({ isOwnContextGiven: true, mayReplaceOwnContext: false, onLasting: () => {} }),
     onPagesClosed: (urls) => void told.push(urls),
     additions: [],
   });

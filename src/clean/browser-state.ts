@@ -15,14 +15,14 @@ export interface Leftovers {
   readonly contexts: readonly string[];
 }
 
-/** What a lease does with its browser: decides how the browser is cleaned, and whether another lease may use it. */
-export class BrowserUse {
+/** The state in which a lease leaves its browser, as far as it is known: how it must be cleaned, and what no command removes. */
+export class BrowserState {
   /** Ids of the contexts that the clients of the lease have made. */
   readonly contexts = new Set<string>();
   /** Number of the HTTP logins of the clients, also of those in contexts of the lease. */
   httpLogins = 0;
-  /** Whether a person or a page may have changed the own context: its pages were opened or navigated, or the callback has it. */
-  #isOwnContextUsed: boolean;
+  /** The callback receives the browser's own context. */
+  #isOwnContextGiven: boolean;
   #isOwnContextTouched = false;
   #hasHttpLogin = false;
   /** A window with pages of the browser's own context has changed, or may have. */
@@ -37,11 +37,11 @@ export class BrowserUse {
    *   each thing that stays for as long as the browser runs.
    */
   constructor(how: {
-    readonly isOwnContextUsed: boolean;
+    readonly isOwnContextGiven: boolean;
     readonly mayReplaceOwnContext: boolean;
     readonly onLasting: (what: string) => void;
   }) {
-    this.#isOwnContextUsed = how.isOwnContextUsed;
+    this.#isOwnContextGiven = how.isOwnContextGiven;
     this.#mayReplaceOwnContext = how.mayReplaceOwnContext;
     this.#onLasting = how.onLasting;
   }
@@ -51,12 +51,12 @@ export class BrowserUse {
 
   /** Returns whether a fresh context may take the place of the browser's own one, and notes that it does. */
   readonly replaceOwnContext = (): boolean => {
-    if (this.#mayReplaceOwnContext) this.#isOwnContextUsed = false;
+    if (this.#mayReplaceOwnContext) this.#isOwnContextGiven = false;
     return this.#mayReplaceOwnContext;
   };
 
   get isOwnContextUsed(): boolean {
-    return this.#isOwnContextUsed || this.#isOwnContextTouched;
+    return this.#isOwnContextGiven || this.#isOwnContextTouched;
   }
 
   get hasChangedOwnWindow(): boolean {
@@ -79,7 +79,7 @@ export class BrowserUse {
     ];
   }
 
-  /** How to clean the browser. @param canBeDestroyed See there. */
+  /** How to clean the browser. @param canBeDestroyed False for a browser that can be a person's own. */
   howToClean(canBeDestroyed: boolean): HowToClean {
     return {
       isOwnContextUsed: this.isOwnContextUsed,
