@@ -3,7 +3,7 @@ import { onAbort } from '../../shared/abort.js';
 import { clock, delay, startTimer } from '../../shared/clock.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { ExposedResponse, Unread } from './response-bodies.js';
-import type { BridgeInPage } from './bridge.js';
+import type { BridgeInPage } from './page-bridge.js';
 
 /** The type of the event that ends each part of a stream but the last one. */
 export const PART_ENDS = 'exposed-network-part-ends';

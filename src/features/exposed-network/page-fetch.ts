@@ -1,4 +1,4 @@
-import type { BridgeInPage, PageChannel, Told } from './bridge.js';
+import type { BridgeInPage, PageChannel, Told } from './page-bridge.js';
 
 /** A message of this process: what comes next of a response. */
 export interface PartMessage extends Told {

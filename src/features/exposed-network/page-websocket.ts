@@ -1,4 +1,4 @@
-import type { BridgeInPage, PageChannel, Told } from './bridge.js';
+import type { BridgeInPage, PageChannel, Told } from './page-bridge.js';
 
 /** What a page says first of a WebSocket, as JSON. */
 export interface WebSocketRequest {
