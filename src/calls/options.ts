@@ -1,4 +1,4 @@
-import { verifyConnection } from '../drivers/verify-connection.js';
+import { verifyConnection } from '../lease/verify-connection.js';
 import {
   impliedContext,
   OF_BROWSER,

@@ -3,7 +3,7 @@ import { hasExtension } from '../clean/installed.js';
 import { relay, type RelayHandles } from '../drivers/relay.js';
 import { openInFirstPage } from '../wire/page-session.js';
 import type { AnySocket, Socket } from '../drivers/socket.js';
-import { verifyGrant } from '../drivers/verify-connection.js';
+import { verifyGrant } from '../lease/verify-connection.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
 import type { BrowserPool } from '../pool/browser-pool.js';

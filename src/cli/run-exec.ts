@@ -8,7 +8,7 @@ import { openSharedEndpoint } from '../drivers/loopback-endpoint.js';
 import { relay } from '../drivers/relay.js';
 import type { OpenClient } from '../drivers/socket.js';
 import { headersTo, trustedUrl } from '../drivers/trusted-url.js';
-import { verifyGrant } from '../drivers/verify-connection.js';
+import { verifyGrant } from '../lease/verify-connection.js';
 import { featureChecks, optionsOfEnvironment } from '../features/options.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { coreOf } from '../pool/pool-core.js';

@@ -1,4 +1,4 @@
-import { verifyGrant } from '../drivers/verify-connection.js';
+import { verifyGrant } from './verify-connection.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { Call } from './call.js';

@@ -1,4 +1,4 @@
-import type { HowToConnect } from '../drivers/verify-connection.js';
+import type { HowToConnect } from './verify-connection.js';
 import { coreOf, type PoolCore } from '../pool/pool-core.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock } from '../shared/clock.js';

@@ -1,5 +1,5 @@
 import pRetry from 'p-retry';
-import { verifyGrant, verifyPool } from '../drivers/verify-connection.js';
+import { verifyGrant, verifyPool } from './verify-connection.js';
 import { unreachable } from '../net/reachability.js';
 import { refusesUpgrade } from '../net/status.js';
 import { requestGrant, type Granted, type WantedLease } from '../pool/grant.js';

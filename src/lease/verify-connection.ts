@@ -1,6 +1,6 @@
 import type { BrowserService, Grant } from '../services/browser-service.js';
 import { InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
-import type { CheckingConnector, Protocol } from './connector.js';
+import type { CheckingConnector, Protocol } from '../drivers/connector.js';
 
 /**
  * Refuses what the library of a connector can't do.
