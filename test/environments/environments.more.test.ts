@@ -20,28 +20,30 @@ const JEST = [
 ];
 
 /** Without the variables of the Vitest that runs this file. */
-function outsideOfVitest(cdpUrl: string): Environment {
+function outsideOfVitest(browser: { readonly url: string }): Environment {
   const own = Object.keys(process.env).filter((name) => /^(VITEST|TEST|NODE_ENV|NODE_OPTIONS)/.test(name));
   return {
     ...Object.fromEntries(own.map((name) => [name, undefined])),
     NO_COLOR: '1',
-    CDP_URL: cdpUrl,
+    CDP_URL: `http://${new URL(browser.url).host}`,
   };
 }
 
 it('leases, maps and gives fixtures in each environment of Vitest and Jest, and with nock and a MockAgent in the process', async () => {
-  await using browser = await startChromium();
-  const environment = outsideOfVitest(`http://${new URL(browser.url).host}`);
-  const [vitest, jest] = await Promise.all(
-    [VITEST, JEST].map((args) => startProgram(args, environment).ended),
-  );
-  expect(vitest!.stdout + vitest!.stderr).toContain('Tests  9 passed (9)');
-  expect(jest!.stdout + jest!.stderr).toContain('Tests:       4 passed, 4 total');
+  // Each has its own browser: a lease that ends closes the pages of another process, too.
+  await using forVitest = await startChromium();
+  await using forJest = await startChromium();
+  const [vitest, jest] = await Promise.all([
+    startProgram(VITEST, outsideOfVitest(forVitest)).ended,
+    startProgram(JEST, outsideOfVitest(forJest)).ended,
+  ]);
+  expect(vitest.stdout + vitest.stderr).toContain('Tests  9 passed (9)');
+  expect(jest.stdout + jest.stderr).toContain('Tests:       4 passed, 4 total');
 }, 300_000);
 
 it('leases although a program replaces what Node sends with, or says what to allow', async () => {
   await using browser = await startChromium();
-  const environment = outsideOfVitest(`http://${new URL(browser.url).host}`);
+  const environment = outsideOfVitest(browser);
   const runs = ['replaced', 'blocked'].map(
     (name) => startProgram([`${SUITES}/${name}.mjs`], environment).ended,
   );

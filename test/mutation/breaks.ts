@@ -81,7 +81,10 @@ export const BREAKS: readonly Break[] = [
   broken(
     'the logins of a profile stay',
     'lease/held-browser.ts',
-    ['const losesLogins = hasProfile === true &&', 'const losesLogins = hasProfile === undefined &&'],
+    [
+      'hasProfile === true && this.context.state.isOwnContextUsed',
+      'hasProfile === undefined && this.context.state.isOwnContextUsed',
+    ],
     'fixtures/fixtures',
     'lease/lease.test',
   ),
