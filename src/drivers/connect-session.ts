@@ -66,10 +66,10 @@ async function connectOnce<Handles>(
   const shared = newShared(plan.onMalformed ? { onMalformed: plan.onMalformed } : {});
   const wire = await openWire(grant, { protocol, trust, signal, spare, shared });
   const socket = wire.main;
-  const browser = new OpenBrowser(grant, plan, wire);
+  const browser = new OpenBrowser(grant, plan, wire, signal);
   try {
-    await browser.extend(connector, signal);
-    const connecting = browser.connect(connector, signal);
+    await browser.extend(connector);
+    const connecting = browser.connect(connector);
     return await raceAbort(raceEnd(connecting, socket.ended, dropped), signal);
   } catch (error) {
     browser.drop();

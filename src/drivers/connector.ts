@@ -7,9 +7,6 @@ import type { Protocol } from '../wire/forms.js';
 export type { Protocol } from '../wire/forms.js';
 export type { HowToOpen, Observation, ObserveRequest, PageReport } from './observation.js';
 
-/** Largest download in bytes by default: a page must not fill the disk of this machine. */
-export const LARGEST_DOWNLOAD = 1024 ** 3;
-
 /** `'default'`: the browser's own context, with its profile; `'new'`: a fresh context, closed after the lease. */
 export type ContextChoice = 'default' | 'new';
 

@@ -9,10 +9,9 @@ import type { BrowserState } from '../clean/browser-state.js';
 import { cleanBrowser, type HowToClean } from '../clean/clean-browser.js';
 import { BidiWatch, cleanOverBidi, hasCdp } from '../clean/clean-over-bidi.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
-import { Extensions, type ConnectAddition } from './extension.js';
+import type { ConnectExtension, Opening } from './extension.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { knownFrames } from '../wire/known-frames.js';
-import { PageStarts } from '../wire/page-starts.js';
 import type { OpenClient, SocketEnd } from './socket.js';
 import type { Client, ClientKind } from '../wire/client.js';
 import { Wire, type Shared } from '../wire/wire.js';
@@ -39,8 +38,8 @@ export interface ConnectPlan {
   readonly onMalformed?: (name: string) => void;
   /** In which state the lease leaves the browser. */
   readonly state: BrowserState;
-  /** What the features of the lease add. */
-  readonly additions: readonly ConnectAddition[];
+  /** Creates what runs beside the library. */
+  readonly extend: (opening: Opening) => readonly Promise<ConnectExtension | undefined>[];
 }
 
 /** A connection with the socket that carries it. */
@@ -74,7 +73,9 @@ export class OpenBrowser {
   readonly #wire: Wire;
   readonly #socket: Client;
   readonly #watch: BidiWatch;
-  readonly #extensions = new Extensions();
+  #extensions: readonly ConnectExtension[] = [];
+  /** Aborts when nothing runs beside the library any longer. */
+  readonly #over: LinkedAbort;
   readonly #hasOnlyBidi: boolean;
   /** A further client of the browser is within the connection of the library: a second WebSocket would be another lease. */
   readonly #hasOneSocket: boolean;
@@ -82,11 +83,13 @@ export class OpenBrowser {
   /** The connect has failed. */
   #isDropped = false;
 
-  constructor(grant: Grant, plan: ConnectPlan, wire: Wire) {
+  /** @param signal Aborts when the connect is given up. */
+  constructor(grant: Grant, plan: ConnectPlan, wire: Wire, signal: AbortSignal) {
     const isCdp = plan.settings.protocol === 'cdp';
     this.#grant = grant;
     this.#plan = plan;
     this.#wire = wire;
+    this.#over = new LinkedAbort(signal);
     const socket = wire.main;
     this.#socket = socket;
     this.#watch = new BidiWatch(plan.state.touchOwnContext);
@@ -97,55 +100,55 @@ export class OpenBrowser {
   }
 
   /** Creates what runs beside the library. */
-  async extend(
-    { sharesFiles = true, savesDownloads = false }: Connector,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { additions, settings } = this.#plan;
-    const { stack: layers, sessions } = this.#wire.shared;
-    const { ended, detached } = this.#socket;
-    await this.#extensions.create(additions, {
-      openCdp: this.#openCdp,
+  async extend({ library: name, sharesFiles = true, savesDownloads = false }: Connector): Promise<void> {
+    const { connectOptions } = this.#plan.settings;
+    let created = () => {};
+    const extending = this.#plan.extend({
+      shared: this.#wire.shared,
       own: this.#wire.own,
-      layers,
-      sessions,
-      starts: new PageStarts(),
-      library: { sharesFiles, savesDownloads },
-      hasCdp: this.#grant.cdpUrl !== undefined,
+      openCdp: this.#openCdp,
+      library: {
+        name,
+        sharesFiles: sharesFiles && this.#grant.cdpUrl !== undefined,
+        savesDownloads,
+        connectOptions,
+      },
       isElsewhere: this.#isElsewhere,
-      connectOptions: settings.connectOptions,
-      ended,
-      detached,
+      isExtended: new Promise((resolve) => (created = resolve)),
       onLost: () => this.#socket.cut('dropped'),
-      signal,
+      signal: this.#over.signal,
     });
+    await allSettled(extending);
+    this.#extensions = (await Promise.all(extending)).flatMap((one) => one ?? []);
+    created();
   }
 
   /** Lets the library connect. */
-  async connect<Handles>(
-    connector: Connector<Handles>,
-    signal: AbortSignal,
-  ): Promise<OpenConnection<Handles>> {
+  async connect<Handles>(connector: Connector<Handles>): Promise<OpenConnection<Handles>> {
     const [socket, extensions] = [this.#socket, this.#extensions];
-    const useBrowser = (browser: object) => extensions.useBrowser(connector.library, browser);
-    const [connection] = await Promise.all([
-      connector.connect({ ...this.#request, useBrowser }),
-      extensions.open(signal),
-    ]);
-    await extensions.connected();
+    let used: Promise<unknown> | undefined;
+    const useBrowser = async (browser?: object) => {
+      used ??= Promise.all(extensions.map((one) => one.useBrowser?.(browser)));
+      await used;
+    };
+    const connection = await connector.connect({ ...this.#request, useBrowser });
+    await useBrowser();
     return {
       ...connection,
       socket,
       ended: socket.ended,
       explain: (error) => {
         connection.explain?.(error);
-        for (const one of this.#plan.additions) one.explain?.(error, { isElsewhere: this.#isElsewhere });
+        for (const one of extensions) one.explain?.(error);
       },
       cut: () => this.cut(),
       endPages: () => this.endPages(),
       // No response to a request of the lease may arrive while the browser is cleaned.
       cleanup: () =>
-        allSettled([socket.isDetached ? Promise.resolve() : connection.cleanup(), extensions.stop()]),
+        allSettled([
+          socket.isDetached ? Promise.resolve() : connection.cleanup(),
+          ...extensions.map(async (one) => one.stop?.()),
+        ]),
       takeOver: () => void this.#wire.takeOver(),
       clean: (how) => this.#clean(how),
       ...(this.#hasOnlyBidi && { disconnect: () => this.#endSession().then(() => connection.disconnect()) }),
@@ -155,8 +158,7 @@ export class OpenBrowser {
   /** After a connect that failed: nothing but blank pages is open. */
   drop(): void {
     this.#isDropped = true;
-    this.#extensions.cut();
-    this.#socket.cut('closed-by-us');
+    this.#end();
   }
 
   cut(): void {
@@ -166,7 +168,8 @@ export class OpenBrowser {
   }
 
   endPages(): Promise<void> {
-    return this.#extensions.end().finally(() => (this.#havePagesEnded = true));
+    const ending = this.#extensions.map(async (one) => one.end?.());
+    return allSettled(ending).finally(() => (this.#havePagesEnded = true));
   }
 
   /** Ends what runs beside the library when no page runs any longer. Never rejects. */
@@ -174,7 +177,13 @@ export class OpenBrowser {
     // Another connection may use the extensions already.
     if (this.#isDropped) return;
     await this.endPages().catch(() => {});
-    this.#extensions.cut();
+    this.#end();
+  }
+
+  #end(): void {
+    // Without a reason, Node would create an error with a stack trace.
+    this.#over.abort('ended');
+    this.#over.dispose();
     this.#socket.cut('closed-by-us');
   }
 

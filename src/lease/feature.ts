@@ -1,5 +1,5 @@
 import type { AnyStep } from '../shared/telemetry.js';
-import type { ConnectAddition } from '../drivers/extension.js';
+import type { ConnectExtension, Opening } from '../drivers/extension.js';
 import type { HowToOpen, Observation, ObserveRequest } from '../drivers/observation.js';
 import type { BrowserService, Grant, LeaseRequest, SessionRequests } from '../services/browser-service.js';
 import type { Together } from '../shared/together.js';
@@ -34,8 +34,8 @@ export interface LeaseFeature {
    * @param saved What `finish` saved in the process that detached the lease, if another one did. It comes from outside.
    */
   leased?(lease: FeatureContext, saved: unknown): void;
-  /** Adds to each connect, also to those of the option `reconnect`. */
-  connect?(lease: FeatureContext): ConnectAddition;
+  /** The library is about to connect, for the first time or again. Resolves with what runs beside it. */
+  connect?(lease: FeatureContext, opening: Opening): Promise<ConnectExtension | undefined>;
   /**
    * The lease, its run, or one of its tasks or tests begins. Resolves with the function that ends it, if there is something to end. A
    * lease itself ends with `stop`; one of tasks, and one that another process began, does not begin.

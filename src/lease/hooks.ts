@@ -1,4 +1,4 @@
-import type { ConnectAddition } from '../drivers/extension.js';
+import type { ConnectExtension, Opening } from '../drivers/extension.js';
 import type { LeaseRequest } from '../services/browser-service.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { asError, duration } from '../shared/errors.js';
@@ -78,8 +78,8 @@ export class Hooks<Features extends FeatureSet> {
       this.#attempt(feature, 'leased', () => feature.one.leased?.(lease, this.#saved[feature.name]));
   }
 
-  connect(lease: FeatureContext): ConnectAddition[] {
-    return this.#features.flatMap(({ one }) => one.connect?.(lease) ?? []);
+  connect(lease: FeatureContext, opening: Opening): Promise<ConnectExtension | undefined>[] {
+    return this.#features.map(async ({ one }) => one.connect?.(lease, opening));
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { OpenConnection } from '../drivers/open-browser.js';
 import type { Connector, Isolation, Workspace } from '../drivers/connector.js';
-import type { ConnectAddition } from '../drivers/extension.js';
+import type { ConnectExtension, Opening } from '../drivers/extension.js';
 import { loadConnect } from '../drivers/load-connect.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
@@ -68,7 +68,7 @@ export class Link<Handles> {
     { plan, hooks }: LinkedCall,
   ): Promise<Link<Handles>> {
     const { addedNames = ['session', 'signal'] } = plan;
-    const connect = connectionsOf(lease, connector, () => hooks.connect(lease));
+    const connect = connectionsOf(lease, connector, (opening) => hooks.connect(lease, opening));
     const connection = await connect(lease.signal);
     const { handles } = connection;
     const taken = addedNames.find((name) => isRecord(handles) && Object.hasOwn(handles, name));
@@ -253,7 +253,7 @@ type Connect<Handles> = ReturnType<typeof connectionsOf<Handles>>;
 function connectionsOf<Handles>(
   lease: LeaseContext<LeaseStep>,
   connector: Connector<Handles>,
-  additions: () => readonly ConnectAddition[],
+  extend: (opening: Opening) => readonly Promise<ConnectExtension | undefined>[],
 ) {
   const { settings, emit, pool, sessionId, addError } = lease;
   const reported = new Set<string>();
@@ -277,7 +277,7 @@ function connectionsOf<Handles>(
         spare,
         pageUrl,
         signal,
-        additions: additions(),
+        extend,
         onMalformed,
         state: lease.state,
         onPagesClosed,

@@ -14,6 +14,8 @@ import { raceTimeout } from '../shared/abort.js';
 import { duration } from '../shared/errors.js';
 import { excerpt } from '../shared/redact.js';
 
+export type { OpenCdp, OwnClient } from './forms.js';
+
 /** A page, a frame of another site, or a worker. */
 export type Target = ResultOf<'Target.getTargets'>['targetInfos'][number];
 

@@ -31,6 +31,10 @@ interface Starting {
 interface Attaching {
   /** The id of the page, frame or worker below which it attaches. Undefined for the whole browser. */
   readonly below?: string | undefined;
+  /** Whether new targets wait for it. Default: true. */
+  readonly waits?: boolean | undefined;
+  /** Default: as in Chromium. */
+  readonly filter?: Filter | undefined;
   /** Resolves when the browser has done it. */
   readonly done?: Promise<unknown> | undefined;
   /** The client also prepares a service worker that begins again. A library does not. Default: false. */
@@ -53,16 +57,14 @@ export class PageStarts {
   #checks = new Set<() => void>();
 
   /**
-   * A client attaches to new targets, and lets them wait.
+   * A client attaches to new targets.
    *
-   * @param filter Undefined to end it.
    * @returns Whether the client is new: `leave` must follow when it has gone.
    */
   attach(
     client: object,
     session: string,
-    filter: Filter | undefined,
-    { below, done, preparesAgain = false }: Attaching = {},
+    { waits = true, filter = USUAL, below, done, preparesAgain = false }: Attaching,
   ): boolean {
     const isNew = !this.#clients.has(client);
     const attached: AttachedClient = this.#clients.get(client) ?? {
@@ -71,7 +73,7 @@ export class PageStarts {
       preparesAgain,
     };
     this.#clients.set(client, attached);
-    if (filter) attached.filters.set(session, { filter, below });
+    if (waits) attached.filters.set(session, { filter, below });
     else attached.filters.delete(session);
     if (below !== undefined) void this.#attach(below, done);
     this.#check();
@@ -144,11 +146,6 @@ export class PageStarts {
     this.#checks = new Set();
     for (const check of checks) check();
   }
-}
-
-/** The filter that Chromium uses if a client names none. */
-export function filterOf(given: Filter | undefined): Filter {
-  return given ?? USUAL;
 }
 
 function admits(filter: Filter, type: string): boolean {

@@ -15,6 +15,7 @@ import {
   readMessage,
   writtenMessage,
 } from './message.js';
+import { PageStarts } from './page-starts.js';
 import { Sessions } from './sessions.js';
 import { BrowserSocket } from './socket.js';
 import { answerTo, BrowserAnswer, BrowserFault, faultFor, NoAnswer, Stack, withParams } from './stack.js';
@@ -29,6 +30,7 @@ interface Receiver {
 export interface Shared {
   readonly stack: Stack;
   readonly sessions: Sessions<Client>;
+  readonly starts: PageStarts;
   /** Whether an event that no layer reads is what its client expects. */
   readonly isExpected: (event: WireMessage) => boolean;
   /** Called with the name of an event that is not what the protocol says. No client receives it. */
@@ -39,6 +41,7 @@ export function newShared(how: Partial<Pick<Shared, 'isExpected' | 'onMalformed'
   return {
     stack: new Stack(),
     sessions: new Sessions(),
+    starts: new PageStarts(),
     isExpected: how.isExpected ?? fits,
     onMalformed: how.onMalformed ?? (() => {}),
   };

@@ -64,7 +64,7 @@ function connect(
     signal,
     state: new BrowserState({ isOwnContextGiven: true, mayReplaceOwnContext: false, onLasting: () => {} }),
     onPagesClosed: (urls) => void told.push(urls),
-    additions: [],
+    extend: () => [],
   });
 }
 

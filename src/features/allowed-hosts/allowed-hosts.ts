@@ -1,5 +1,5 @@
 import type { Protocol } from '../../drivers/connector.js';
-import type { ConnectAddition } from '../../drivers/extension.js';
+import type { ConnectExtension, Opening } from '../../drivers/extension.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { FeatureContext, LeaseFeature } from '../../lease/feature.js';
 import { addAdvice, InvalidOptionError } from '../../shared/errors.js';
@@ -36,19 +36,23 @@ export class AllowedHosts implements LeaseFeature {
     return { refusedHosts: [...this.#refused].map(([host, count]) => ({ host, count })) };
   }
 
-  connect(lease: FeatureContext<StepOf<AllowedHostsSteps>>): ConnectAddition {
+  async connect(
+    lease: FeatureContext<StepOf<AllowedHostsSteps>>,
+    opening: Opening,
+  ): Promise<ConnectExtension> {
     const hosts = this.#hosts;
     if (this.#protocol === 'bidi') throw new InvalidOptionError('allowedHosts', NO_BIDI);
     if (lease.grant.hasProfile === true) throw new InvalidOptionError('allowedHosts', NO_PROFILE);
-    const limit = new HostLimit({
+    const limit = await HostLimit.begin(opening, {
       hosts,
       explain: (url) => reasonFor(url, hosts),
       onRefused: (url) => this.#note(url, lease),
       onOwnContextUsed: lease.onOwnContextUsed,
     });
     return {
-      extend: (opening) => limit.begin(opening),
       explain: (error) => explainRefused(error, hosts),
+      stop: () => limit.stop(),
+      end: () => limit.end(),
     };
   }
 

@@ -1,15 +1,14 @@
 import { isBlank } from '../../shared/urls.js';
 import { endContexts } from '../../clean/end-contexts.js';
-import type { ConnectExtension, Opening } from '../../drivers/extension.js';
-import { raceAbort, raceTimeout } from '../../shared/abort.js';
-import { clock } from '../../shared/clock.js';
+import type { Opening } from '../../drivers/extension.js';
+import { onAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
+import { clock, startTimer } from '../../shared/clock.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { patternOf, readHosts } from '../../shared/hosts.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { excerpt } from '../../shared/redact.js';
-import { CdpClient, type Target } from '../../wire/cdp-client.js';
-import type { Layer } from '../../wire/layer.js';
-import type { Session } from '../../wire/sessions.js';
+import { CdpClient, type OwnClient, type Target } from '../../wire/cdp-client.js';
+import type { Layer, Session, Sessions } from '../../wire/layer.js';
 import { WaitingTargets } from '../../wire/waiting-targets.js';
 import { bypassListOf } from './bypass-list.js';
 import { PageGuard, REFUSED } from './page-guard.js';
@@ -30,6 +29,9 @@ const SANDBOXED =
 const DEAD_PROXY = 'http://127.0.0.1:0';
 /** Time for all pages to end, in ms, also of a browser that does not respond. */
 const END_TIMEOUT = 8000;
+
+/** Time in ms in which a browser is destroyed whose pages have not ended. */
+const DESTROY_TIMEOUT = 60_000;
 
 /** The commands of the browser and of its targets that can not lead past a context. */
 const KNOWN_COMMANDS = [
@@ -72,64 +74,63 @@ export interface LimitPlan {
  * Limits all clients of a browser to contexts in which only the allowed hosts are reached: such a context has a proxy at which nothing
  * listens, and the allowed hosts need none. One of the contexts stands for the browser's own one, which no client sees.
  */
-export class HostLimit implements ConnectExtension {
+export class HostLimit {
   readonly #plan: LimitPlan;
   readonly #allowed: RegExp;
   readonly #proxy: { readonly proxyServer: string; readonly proxyBypassList: string };
   /** The contexts that clients may use. */
-  #contexts = new Set<string>();
-  #ownContext: string | undefined;
+  readonly #contexts = new Set<string>();
+  readonly #sessions: Sessions;
   /** The URLs of new pages, by those with which they begin. */
   readonly #urls = new Map<string, string>();
-  #guard!: PageGuard;
-  #waiting!: WaitingTargets;
-  #cdp!: CdpClient;
+  readonly #guard: PageGuard;
+  readonly #waiting: WaitingTargets;
+  readonly #cdp: CdpClient;
   #isOver = false;
+  /** Not all pages have ended in time. */
+  #mayRun = false;
   /** Resolves when no page of the lease runs any longer. */
   #ending: Promise<void> | undefined;
-  #stopWatchingProcess = () => {};
+  readonly #stopWatchingProcess: () => void;
 
-  constructor(plan: LimitPlan) {
+  private constructor(client: OwnClient, { shared, onLost, signal }: Opening, plan: LimitPlan) {
     this.#plan = plan;
     this.#allowed = patternOf(readHosts(plan.hosts));
     this.#proxy = { proxyServer: DEAD_PROXY, proxyBypassList: bypassListOf(plan.hosts) };
-  }
-
-  get ownContext(): string | undefined {
-    return this.#ownContext;
-  }
-
-  /** Sets the limit. @throws InvalidOptionError if the browser can't have it. */
-  async begin({ openCdp, starts, layers, onLost, signal }: Opening): Promise<this> {
-    const client = await openCdp(signal);
-    this.#contexts = new Set();
-    this.#ending = undefined;
+    this.#sessions = shared.sessions;
     const isMeant = ({ browserContextId = '' }: Target) => this.#contexts.has(browserContextId);
     const cdp = () => this.#cdp;
     this.#guard = new PageGuard(cdp, isMeant, this.#onRefused);
-    this.#waiting = new WaitingTargets(cdp, starts, this.#guard);
-    layers.add(this.#layer, this.#waiting.layer);
+    this.#waiting = new WaitingTargets(cdp, shared.starts, this.#guard);
+    shared.stack.add(this.#layer, this.#waiting.layer);
     this.#cdp = new CdpClient(client, { ...this.#guard.listeners, ...this.#waiting.listeners });
     // The browser can be destroyed after this process has ended, and nothing is received meanwhile.
-    const crash = () => this.#guard.crash(this.#waiting.sessions);
-    this.#stopWatchingProcess = beforeProcessEnds({ atExit: crash, beforeEnd: async () => crash() });
-    let hasEnded = false;
+    this.#stopWatchingProcess = beforeProcessEnds({
+      atExit: this.#crash,
+      beforeEnd: async () => this.#crash(),
+    });
     void client.detached.then(() => {
-      hasEnded = true;
+      this.#stopWatchingProcess();
       if (!this.#isOver) onLost();
     });
+    onAbort(signal, () => this.#cut());
+  }
+
+  /** Sets the limit. @throws InvalidOptionError if the browser can't have it. */
+  static async begin(opening: Opening, plan: LimitPlan): Promise<HostLimit> {
+    const { openCdp, signal } = opening;
+    const client = await openCdp(signal);
+    const limit = new HostLimit(client, opening, plan);
+    let hasEnded = false;
+    void client.detached.then(() => (hasEnded = true));
     try {
-      await raceAbort(this.#limit(), signal);
+      await raceAbort(limit.#limit(), signal);
+      return limit;
     } catch (error) {
-      this.cut();
+      limit.#cut();
       if (hasEnded || signal.aborted || error instanceof InvalidOptionError) throw error;
       throw impossible((error as Error).message);
     }
-    return this;
-  }
-
-  async open(): Promise<void> {
-    // `begin` comes before the first command of a client.
   }
 
   async stop(): Promise<void> {
@@ -141,9 +142,21 @@ export class HostLimit implements ConnectExtension {
   /** Closes all contexts of the lease. No client can open another one meanwhile. @throws If a page may still run. */
   end(): Promise<void> {
     this.#isOver = true;
-    const late = () => new Error('The pages did not end in time.');
-    return (this.#ending ??= raceTimeout(END_TIMEOUT, () => this.#endContexts(), late));
+    return (this.#ending ??= this.#endPages());
   }
+
+  async #endPages(): Promise<void> {
+    const late = () => new Error('The pages did not end in time.');
+    try {
+      await raceTimeout(END_TIMEOUT, () => this.#endContexts(), late);
+    } catch (error) {
+      this.#mayRun = true;
+      this.#crash();
+      throw error;
+    }
+  }
+
+  readonly #crash = (): void => this.#guard.crash(this.#waiting.sessions);
 
   async #endContexts(): Promise<void> {
     const [cdp, contexts] = [this.#cdp, this.#contexts];
@@ -152,10 +165,12 @@ export class HostLimit implements ConnectExtension {
     await endContexts(cdp, open, contexts);
   }
 
-  cut(): void {
+  #cut(): void {
     this.#isOver = true;
-    this.#stopWatchingProcess();
-    this.#cdp?.close();
+    const close = () => this.#cdp.close();
+    // The browser is destroyed, and its pages keep their guard until then.
+    if (this.#mayRun) startTimer(DESTROY_TIMEOUT, close)?.unref();
+    else close();
   }
 
   async #limit(): Promise<void> {
@@ -163,7 +178,7 @@ export class HostLimit implements ConnectExtension {
     // If this connection is lost, the pages end with it.
     const context = { ...this.#proxy, disposeOnDetach: true };
     const { browserContextId } = await cdp.send('Target.createBrowserContext', context);
-    this.#ownContext = browserContextId;
+    this.#sessions.ownContext = browserContextId;
     this.#contexts.add(browserContextId);
     await Promise.all([this.#waiting.open(), this.#blankOthers()]);
     const targetId = await cdp.openPage({ browserContextId });
@@ -173,7 +188,7 @@ export class HostLimit implements ConnectExtension {
   /** The service may have opened a page before the lease. */
   async #blankOthers(): Promise<void> {
     const isOther = ({ type, url, browserContextId }: Target) =>
-      type === 'page' && !isBlank(url) && browserContextId !== this.#ownContext;
+      type === 'page' && !isBlank(url) && browserContextId !== this.#sessions.ownContext;
     const others = (await this.#cdp.targets()).filter(isOther);
     if (others.length > 0) this.#plan.onOwnContextUsed();
     await Promise.all(
@@ -237,7 +252,7 @@ export class HostLimit implements ConnectExtension {
         return answer;
       },
       'Target.disposeBrowserContext': ({ params }, next) => {
-        if (params.browserContextId === this.#ownContext) throw new Error(NO_CONTEXT);
+        if (params.browserContextId === this.#sessions.ownContext) throw new Error(NO_CONTEXT);
         return next(this.#inContext(params));
       },
       'Target.attachToTarget': async ({ params }, next) => {
@@ -267,8 +282,10 @@ export class HostLimit implements ConnectExtension {
       'Target.getBrowserContexts': async (_command, next) => {
         const answer = await next();
         const { browserContextIds: all } = answer.result;
-        const browserContextIds = all.filter((id) => this.#contexts.has(id) && id !== this.#ownContext);
-        return answer.with({ browserContextIds, defaultBrowserContextId: this.#ownContext });
+        const browserContextIds = all.filter(
+          (id) => this.#contexts.has(id) && id !== this.#sessions.ownContext,
+        );
+        return answer.with({ browserContextIds, defaultBrowserContextId: this.#sessions.ownContext });
       },
       'Target.getTargets': async (_command, next) => {
         const answer = await next();
@@ -298,7 +315,7 @@ export class HostLimit implements ConnectExtension {
   /** Returns the context of a command that means the browser's own one, also in the session of a page of another context. */
   #inContext({ browserContextId: id }: InContext): { browserContextId: string } | undefined {
     if (id !== undefined && !this.#contexts.has(id)) throw new Error(NO_CONTEXT);
-    return id === undefined ? { browserContextId: this.#ownContext! } : undefined;
+    return id === undefined ? { browserContextId: this.#sessions.ownContext! } : undefined;
   }
 
   /** The same of a command for which a page means its own context. */

@@ -1,6 +1,5 @@
 import type { CdpClient } from '../../wire/cdp-client.js';
-import type { EventParams } from '../../wire/message.js';
-import type { Session } from '../../wire/sessions.js';
+import type { EventParams, Session } from '../../wire/layer.js';
 import { pageOf, type Place, type Targets } from './targets.js';
 
 /** The name of the binding in pages and workers. Our script puts its own function in its place. */

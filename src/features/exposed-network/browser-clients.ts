@@ -1,6 +1,4 @@
-import type { CommandParams } from '../../wire/message.js';
-import type { Layer, WireEvent } from '../../wire/layer.js';
-import type { Session, Sessions } from '../../wire/sessions.js';
+import type { CommandParams, Layer, Session, Sessions, WireEvent } from '../../wire/layer.js';
 import type { ResponseHead } from './exposed-request.js';
 import type { Targets } from './targets.js';
 

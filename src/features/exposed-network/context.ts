@@ -10,7 +10,7 @@ import type { RequestBodies } from './request-bodies.js';
 import type { Targets } from './targets.js';
 
 /** What a connection exposes. */
-export interface ExposePlan extends Omit<Opening, 'signal'> {
+export interface ExposePlan extends Opening {
   readonly hosts: ExposedHosts;
   /** Files of this machine that the browser downloads. */
   readonly standIns: StandIns;

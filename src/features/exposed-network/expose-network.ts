@@ -1,4 +1,4 @@
-import type { ConnectAddition } from '../../drivers/extension.js';
+import type { ConnectExtension, Opening } from '../../drivers/extension.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { FeatureContext, FeatureNeeds, LeaseFeature } from '../../lease/feature.js';
 import { addAdvice } from '../../shared/errors.js';
@@ -28,20 +28,23 @@ export class ExposeNetwork implements LeaseFeature {
     return this.#hosts === undefined ? {} : { cdp: 'exposeNetwork' };
   }
 
-  connect({ emit, sessionId }: FeatureContext<StepOf<ExposeNetworkSteps>>): ConnectAddition {
-    if (this.#hosts === undefined) return { explain: explainRefusal };
+  async connect(
+    { emit, sessionId }: FeatureContext<StepOf<ExposeNetworkSteps>>,
+    opening: Opening,
+  ): Promise<ConnectExtension> {
+    if (this.#hosts === undefined) return { explain: (error) => explainRefusal(error, opening) };
     const hosts = new ExposedHosts(this.#hosts);
     const onRequest = (host: string) => {
       if (this.#reported.has(host) || this.#reported.size >= MOST_HOSTS) return;
       this.#reported.add(host);
       emit({ type: 'host-exposed', sessionId, host });
     };
+    const { ExposedNetwork } = await import('./exposed-network.js');
+    const network = new ExposedNetwork({ ...opening, standIns: this.#standIns, hosts, onRequest });
     return {
-      explain: (error, browser) => explainRefusal(error, browser, hosts),
-      extend: async (opening) => {
-        const { ExposedNetwork } = await import('./exposed-network.js');
-        return new ExposedNetwork({ ...opening, standIns: this.#standIns, hosts, onRequest });
-      },
+      useBrowser: (browser) => network.useBrowser(browser),
+      explain: (error) => explainRefusal(error, opening, hosts),
+      stop: () => network.stop(),
     };
   }
 }
@@ -57,7 +60,7 @@ const HINT = 'The leased browser runs on another machine, where this address mea
  */
 export function explainRefusal(
   error: unknown,
-  { isElsewhere }: { isElsewhere: boolean },
+  { isElsewhere }: Pick<Opening, 'isElsewhere'>,
   exposed?: ExposedHosts,
 ): void {
   if (!isElsewhere || !isError(error) || error.message.includes(HINT)) return;

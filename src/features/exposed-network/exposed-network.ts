@@ -1,12 +1,9 @@
 import type { Browser } from 'playwright-core';
-import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
+import { LinkedAbort, onAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, delay } from '../../shared/clock.js';
-import type { ConnectExtension } from '../../drivers/extension.js';
-import { CdpClient } from '../../wire/cdp-client.js';
+import { CdpClient, type OwnClient } from '../../wire/cdp-client.js';
 import { freeLoggedObjects } from '../../wire/logged-objects.js';
-import type { EventParams } from '../../wire/message.js';
-import type { OwnClient } from '../../wire/forms.js';
-import type { Session } from '../../wire/sessions.js';
+import type { EventParams, Session } from '../../wire/layer.js';
 import { Bodies } from './response-bodies.js';
 import { BrowserClients } from './browser-clients.js';
 import type { ExposePlan, Lasting } from './context.js';
@@ -32,17 +29,18 @@ const PAUSES = { factor: 2, minTimeout: 100, maxTimeout: 1000, randomize: true }
  * workers and contexts, and continues all others by itself. It uses a WebSocket of its own, so it depends on no library, and
  * large bodies do not delay the library's messages.
  */
-export class ExposedNetwork implements ConnectExtension {
+export class ExposedNetwork {
   readonly #abort = new LinkedAbort();
   readonly #lasting: Lasting;
   /** Over the current WebSocket. */
   #interception: Interception | undefined;
+  readonly #opening: Promise<void>;
 
   constructor(plan: ExposePlan) {
-    const { hosts, connectOptions, layers, sessions } = plan;
-    const clients = new BrowserClients(sessions);
+    const { hosts, library, shared, isExtended } = plan;
+    const clients = new BrowserClients(shared.sessions);
     // An option of Puppeteer.
-    const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
+    const { acceptInsecureCerts } = library.connectOptions as { acceptInsecureCerts?: unknown };
     const { signal } = this.#abort;
     this.#lasting = {
       ...plan,
@@ -54,13 +52,21 @@ export class ExposedNetwork implements ConnectExtension {
       script: pageScript(hosts),
       end: signal,
     };
-    layers.add(clients.layer, this.#lasting.uploads.layer);
+    shared.stack.add(clients.layer, this.#lasting.uploads.layer);
+    onAbort(plan.signal, () => this.#cut());
+    // What limits the pages lets them wait.
+    this.#opening = isExtended.then(() => this.#open());
+    this.#opening.catch(() => {});
+  }
+
+  /** Resolves when the requests of all pages are answered. */
+  async useBrowser(browser: object | undefined): Promise<void> {
+    const isPlaywright = browser !== undefined && this.#lasting.library.name === 'playwright';
+    await Promise.all([this.#opening, isPlaywright && this.#usePlaywright(browser as Browser)]);
   }
 
   /** With Playwright, the options of contexts are not visible otherwise, and scripts of its own replace WebSocket, too. */
-  async useBrowser(library: string, browser: object): Promise<void> {
-    if (library !== 'playwright') return;
-    const one = browser as Browser;
+  async #usePlaywright(one: Browser): Promise<void> {
     const { sender, script: content } = this.#lasting;
     const newContext = one.newContext.bind(one);
     one.newContext = async (options) => {
@@ -74,9 +80,10 @@ export class ExposedNetwork implements ConnectExtension {
   }
 
   /** Begins the interception. */
-  async open(signal: AbortSignal): Promise<void> {
+  async #open(): Promise<void> {
+    const { signal } = this.#abort;
     const socket = await this.#lasting.openCdp(signal);
-    if (this.#abort.signal.aborted) return socket.cut('closed-by-us');
+    if (signal.aborted) return socket.cut('closed-by-us');
     const interception = new Interception(socket, this.#lasting);
     this.#interception = interception;
     await interception.open();
@@ -87,11 +94,11 @@ export class ExposedNetwork implements ConnectExtension {
   async stop(): Promise<void> {
     this.#end();
     await this.#interception?.stop();
-    this.cut();
+    this.#cut();
   }
 
   /** Ends the interception, without a response of the browser. */
-  cut(): void {
+  #cut(): void {
     this.#end();
     this.#interception?.cut();
     this.#lasting.sender.close();
@@ -107,7 +114,7 @@ export class ExposedNetwork implements ConnectExtension {
     const { signal } = this.#abort;
     for (let failures = 1; !signal.aborted && failures <= ATTEMPTS; failures++) {
       try {
-        return await this.open(signal);
+        return await this.#open();
       } catch {
         this.#interception?.cut();
         await delay(backoff(PAUSES, failures), signal).catch(() => {});
@@ -133,7 +140,7 @@ export class Interception {
     this.#abort = new LinkedAbort(lasting.end);
     const targets: Targets = new Targets(
       () => cdp,
-      lasting,
+      lasting.shared,
       (session) => this.#prepare(session),
       (sessionId, contextId) => {
         this.#bridge.leave(sessionId, contextId);

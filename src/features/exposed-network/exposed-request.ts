@@ -5,7 +5,7 @@ import http, { type RequestOptions } from 'node:http';
 import https from 'node:https';
 import zlib from 'node:zlib';
 import tls, { type TLSSocket } from 'node:tls';
-import type { ResultOf } from '../../wire/message.js';
+import type { ResultOf } from '../../wire/layer.js';
 import { raceAbort } from '../../shared/abort.js';
 import { isLoopback } from '../../shared/urls.js';
 import type { ExposedUrl } from './exposed-hosts.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { PassThrough, type Readable, finished, pipeline } from 'node:stream';
 import { onAbort } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
-import type { Session } from '../../wire/sessions.js';
+import type { Session } from '../../wire/layer.js';
 import { type ExposedResponse, LONG_BODY, type Unread } from './response-bodies.js';
 import type { Context } from './context.js';
 import { type Channel, type ChannelKind, oldestOfMost } from './bridge.js';

@@ -1,8 +1,7 @@
 import { LinkedAbort, onAbort } from '../../shared/abort.js';
 import { clock, delay } from '../../shared/clock.js';
 import { excerpt } from '../../shared/redact.js';
-import type { EventParams } from '../../wire/message.js';
-import type { Session } from '../../wire/sessions.js';
+import type { EventParams, Session } from '../../wire/layer.js';
 import {
   ShownError,
   type ExposedResponse,

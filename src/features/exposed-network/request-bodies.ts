@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import type { Layer } from '../../wire/layer.js';
-import type { EventParams } from '../../wire/message.js';
+import type { EventParams, Layer } from '../../wire/layer.js';
 import { raceAbort } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
 import { ShownError } from './response-bodies.js';

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import type { CdpClient } from '../../wire/cdp-client.js';
-import type { EventParams, ResultOf } from '../../wire/message.js';
-import type { Session } from '../../wire/sessions.js';
+import type { EventParams, ResultOf, Session } from '../../wire/layer.js';
 import { isTrustworthy, valueOf } from './exposed-request.js';
 import type { Context } from './context.js';
 import type { ExposedUrl } from './exposed-hosts.js';

@@ -1,8 +1,7 @@
 import { raceTimeout } from '../../shared/abort.js';
 import type { CdpClient, EventListeners } from '../../wire/cdp-client.js';
-import type { FrameTree } from '../../wire/message.js';
-import { filterOf, type PageStarts } from '../../wire/page-starts.js';
-import type { Session, Sessions } from '../../wire/sessions.js';
+import type { FrameTree, Session } from '../../wire/layer.js';
+import type { Opening } from '../../drivers/extension.js';
 
 /** Milliseconds in which pages must say whether a frame is theirs. */
 const LONGEST_SEARCH = 1000;
@@ -31,14 +30,14 @@ export class Targets {
   #opening: Promise<void>[] = [];
   readonly #warned = new Set<string>();
   readonly #cdp: () => CdpClient;
-  readonly #sessions: Sessions;
-  readonly #starts: PageStarts;
+  readonly #sessions: Opening['shared']['sessions'];
+  readonly #starts: Opening['shared']['starts'];
   readonly #prepare: Prepare;
   readonly #leave: Leave;
 
   constructor(
     cdp: () => CdpClient,
-    { sessions, starts }: { readonly sessions: Sessions; readonly starts: PageStarts },
+    { sessions, starts }: Opening['shared'],
     prepare: Prepare,
     leave: Leave = () => {},
   ) {
@@ -198,7 +197,7 @@ export class Targets {
     const how = { autoAttach: true, waitForDebuggerOnStart: !this.#starts.isHeld, flatten: true };
     const done = this.#cdp().send('Target.setAutoAttach', how, session?.id);
     const attaching = { below, done, preparesAgain: true };
-    if (this.#starts.isHeld) this.#starts.attach(this, session?.id ?? '', filterOf(undefined), attaching);
+    if (this.#starts.isHeld) this.#starts.attach(this, session?.id ?? '', attaching);
     await done;
   }
 }

@@ -2,9 +2,8 @@ import { open, rename, rm } from 'node:fs/promises';
 import { onAbort, raceAbort } from '../../shared/abort.js';
 import { isRecord } from '../../shared/json.js';
 import { lazy } from '../../shared/lazy.js';
-import { CdpClient } from '../../wire/cdp-client.js';
-import type { EventParams, ResultOf } from '../../wire/message.js';
-import type { OpenCdp } from '../../wire/forms.js';
+import { CdpClient, type OpenCdp } from '../../wire/cdp-client.js';
+import type { EventParams, ResultOf } from '../../wire/layer.js';
 import { namingFile } from '../../shared/naming-file.js';
 
 /** Bytes that the page reads at once, and how many of such parts are under way: a distant browser answers late. */

@@ -2,7 +2,7 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { BrowserFiles } from './browser-files.js';
-import { LARGEST_DOWNLOAD } from '../../drivers/connector.js';
+import { LARGEST_DOWNLOAD } from './options.js';
 import type { BrowserDownload, DownloadListener } from './download.js';
 import { isFolder, type DownloadFolders, type Folders } from './download-folders.js';
 import { writeContent, type StandIns } from '../stand-ins.js';

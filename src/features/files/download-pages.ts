@@ -1,4 +1,4 @@
-import type { Session, Sessions, Target } from '../../wire/sessions.js';
+import type { Session, Sessions, Target } from '../../wire/layer.js';
 import type { DownloadPage } from './download.js';
 
 /** Finds the page that started a download. The browser names only its frame, the library's session of the page more. */

@@ -5,19 +5,14 @@ import { DownloadFolders } from './download-folders.js';
 import { DownloadPages } from './download-pages.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from './download.js';
 import { countDownloads } from '../../clean/open-requests.js';
-import type { CommandParams, EventParams } from '../../wire/message.js';
-import type { Session } from '../../wire/sessions.js';
-import type { Layer } from '../../wire/layer.js';
+import type { CommandParams, EventParams, Layer, Session } from '../../wire/layer.js';
 import type { Opening } from '../../drivers/extension.js';
 import type { StandIns } from '../stand-ins.js';
 import { Uploads } from './uploads.js';
 
 type Progress = EventParams<'Browser.downloadProgress'>;
 
-interface PlanOfDownloads extends Pick<
-  Opening,
-  'detached' | 'layers' | 'sessions' | 'own' | 'openCdp' | 'isElsewhere'
-> {
+interface PlanOfDownloads extends Opening {
   /** Receives the downloads, with the option `downloads`. */
   readonly listener: DownloadListener | undefined;
   readonly standIns: StandIns;
@@ -51,11 +46,11 @@ export class DownloadWatch {
 
   constructor(plan: PlanOfDownloads) {
     this.#plan = plan;
-    this.#pages = new DownloadPages(plan.sessions);
+    this.#pages = new DownloadPages(plan.shared.sessions);
     this.#isActive = plan.listener !== undefined;
     this.#files = new BrowserFiles({
       open: plan.openCdp,
-      hide: (id) => plan.sessions.hide(id),
+      hide: (id) => plan.shared.sessions.hide(id),
       onBegun: (params) => this.#onBegun(params),
       onProgress: (params) => void this.#onProgress(params),
     });
@@ -65,12 +60,15 @@ export class DownloadWatch {
     const [files, folders] = [this.#files, this.#folders];
     this.#arrivals = new DownloadArrivals({ files, folders, standIns, listener });
     this.#uploads = new Uploads(this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
-    plan.layers.add(this.#layer);
-    void plan.detached.then(() => {
-      this.#files.close();
-      for (const download of this.#downloads.values())
-        this.#fail(download, new Error('the connection to the browser was closed'));
-    });
+    plan.shared.stack.add(this.#layer);
+    void plan.own.ended.then(() => this.close());
+  }
+
+  /** Ends what is under way. */
+  close(): void {
+    this.#files.close();
+    for (const download of this.#downloads.values())
+      this.#fail(download, new Error('the connection to the browser was closed'));
   }
 
   /** Whether somebody receives the files, with the option `downloads`. */

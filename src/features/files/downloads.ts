@@ -1,6 +1,6 @@
 import { placeFile, prepareFolder } from '../files.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from './download.js';
-import type { ConnectAddition, ConnectExtension, Opening } from '../../drivers/extension.js';
+import type { ConnectExtension, Opening } from '../../drivers/extension.js';
 import { createTemporaryFolder } from '../../shared/connection-folder.js';
 import type { StandIns } from '../stand-ins.js';
 import { DownloadWatch } from './download-watch.js';
@@ -84,22 +84,17 @@ export class Downloads implements LeaseFeature {
   }
 
   /** Also without the option: a library that saves downloads, or uploads files, does so on the machine of the browser. */
-  connect(): ConnectAddition {
-    return { extend: async (opening) => this.#attach(opening) };
-  }
-
-  #attach(opening: Opening): ConnectExtension | undefined {
+  async connect(_lease: Context, opening: Opening): Promise<ConnectExtension | undefined> {
     this.#watch = undefined;
-    const { library, hasCdp, ended } = opening;
-    if (!library.sharesFiles || !hasCdp) return undefined;
+    const { library, own, shared } = opening;
+    if (!library.sharesFiles) return undefined;
     const [listener, standIns] = [this.#arriving, this.#standIns];
     const watch = new DownloadWatch({ ...opening, listener, standIns });
     this.#watch = watch;
-    if (!listener || library.savesDownloads) return {};
-    return {
-      open: async () => watch.prepare((await createTemporaryFolder({ ended })).path),
-      connected: (ownContext) => watch.saveAll(ownContext),
-    };
+    const stop = async () => watch.close();
+    if (!listener || library.savesDownloads) return { stop };
+    watch.prepare((await createTemporaryFolder(own)).path);
+    return { useBrowser: () => watch.saveAll(shared.sessions.ownContext), stop };
   }
 
   /** Where several tasks run in a browser at the same time, each download is the task's of its page. */

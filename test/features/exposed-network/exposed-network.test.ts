@@ -10,6 +10,7 @@ import { WebSocketServer } from 'ws';
 import type { AnyClient } from '../../../src/wire/forms.js';
 import { parsedMessage, readEvent } from '../../../src/wire/message.js';
 import { Sessions } from '../../../src/wire/sessions.js';
+import { Stack } from '../../../src/wire/stack.js';
 import { explainRefusal } from '../../../src/features/exposed-network/expose-network.js';
 import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
 import { PageBridge } from '../../../src/features/exposed-network/bridge.js';
@@ -769,7 +770,7 @@ it('hears a service worker once, which has a session below each of its pages, to
   const sessions = new Sessions();
   const targets = new Targets(
     () => cdp as unknown as CdpClient,
-    { sessions, starts: new PageStarts() },
+    { stack: new Stack(), sessions, starts: new PageStarts() },
     async ({ id }) => prepared.push(id),
   );
   const attach = (sessionId: string, type: string, from?: string) => {

@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { PassThrough, Readable } from 'node:stream';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
@@ -14,7 +15,6 @@ import type { DownloadListener } from '../../../src/features/files/download.js';
 import { DownloadWatch } from '../../../src/features/files/download-watch.js';
 import { StandIns } from '../../../src/features/stand-ins.js';
 import type { Client } from '../../../src/wire/client.js';
-import { PageStarts } from '../../../src/wire/page-starts.js';
 import { Wire } from '../../../src/wire/wire.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import { ExposedNetwork } from '../../../src/features/exposed-network/exposed-network.js';
@@ -34,24 +34,21 @@ interface HowToWatch {
 }
 
 function watchOn({ url }: PlayedBrowser, wire: Wire, { isElsewhere = false, listener }: HowToWatch) {
-  const { shared, own, main: socket } = wire;
-  const opening: Omit<Opening, 'signal'> = {
+  const { shared, own } = wire;
+  const over = new AbortController();
+  const opening: Opening = {
     openCdp: async (signal) => (await Wire.open(new URL(url), signal, { kind: 'own', shared })).main,
-    layers: shared.stack,
-    starts: new PageStarts(),
-    sessions: shared.sessions,
+    shared,
     own,
-    library: { sharesFiles: true, savesDownloads: false },
-    hasCdp: true,
+    library: { name: 'mine', sharesFiles: true, savesDownloads: false, connectOptions: {} },
     isElsewhere,
-    ended: socket.ended,
-    detached: socket.detached,
-    connectOptions: {},
+    isExtended: Promise.resolve(),
     onLost: () => {},
+    signal: over.signal,
   };
   const standIns = new StandIns();
   const watch = new DownloadWatch({ ...opening, listener, standIns });
-  return { watch, opening, standIns };
+  return { watch, opening, standIns, over };
 }
 
 describe('downloads', () => {
@@ -416,14 +413,14 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
       failed: () => {},
       arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
     };
-    const { opening, watch } = watchOn(browser, wire, { listener });
+    const { opening, watch, over } = watchOn(browser, wire, { listener });
     const exposed = new ExposedNetwork({
       ...opening,
       hosts: new ExposedHosts('localhost:1'),
       standIns: new StandIns(),
       onRequest: () => {},
     });
-    await exposed.open(AbortSignal.timeout(500)).catch(() => {});
+    await Promise.race([exposed.useBrowser(undefined), sleep(500)]).catch(() => {});
     const behavior = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
     socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params: behavior }));
     const event = JSON.stringify({
@@ -436,7 +433,7 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
       if (sent % 10 === 0) await nextTask();
     }
     await watch.isOneComing().catch(() => {});
-    exposed.cut();
+    over.abort('ended');
     socket.cut('closed-by-us');
     client.terminate();
     browser.cut();
