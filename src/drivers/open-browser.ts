@@ -128,7 +128,7 @@ export class OpenBrowser {
     const [socket, extensions] = [this.#socket, this.#extensions];
     let used: Promise<unknown> | undefined;
     const useBrowser = async (browser?: object) => {
-      used ??= Promise.all(extensions.map((one) => one.useBrowser?.(browser)));
+      used ??= Promise.all(extensions.map(async (one) => one.useBrowser?.(browser)));
       await used;
     };
     const connection = await connector.connect({ ...this.#request, useBrowser });

@@ -28,8 +28,6 @@ export interface AnySocket {
   /** @internal */
   sendRead: Client['sendRead'];
   /** @internal */
-  deliver: Client['deliver'];
-  /** @internal */
   request: Client['request'];
   /** @internal */
   readonly wire: Client['wire'];

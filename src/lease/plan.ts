@@ -1,6 +1,6 @@
 import type { Leftovers } from '../clean/browser-state.js';
 import type { Connector } from '../drivers/connector.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { PoolApi } from '../pool/pool-settings.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
 import type { FeatureSet } from './feature.js';
@@ -8,7 +8,7 @@ import type { LeaseSettings } from './options.js';
 
 /** What a call asks of its lease. */
 export interface LeasePlan<Session extends object = object, Features extends FeatureSet = FeatureSet> {
-  readonly pool: BrowserPool<Session>;
+  readonly pool: PoolApi<Session>;
   readonly settings: LeaseSettings<Session>;
   readonly features: Features;
   /** How to connect. Undefined: another program connects. */

@@ -1,5 +1,4 @@
-import { FIRST_ID } from './flight.js';
-import type { CdpPort, Message, WireMessage } from './forms.js';
+import { FIRST_ID, type CdpPort, type Message, type WireMessage } from './forms.js';
 import {
   contentOf,
   isRead,

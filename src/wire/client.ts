@@ -45,8 +45,10 @@ export class Client implements CdpPort, AnyClient {
   /** Resolves when the client can no longer use its connection: at its end, or when it was taken from the client. */
   readonly detached: Promise<void>;
   isDetached = false;
-  /** Receives each message that is read. */
-  deliver: (message: WireMessage, isBinary: boolean) => unknown = () => {};
+  /** Receives each message. Set it before you send the first message. */
+  onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
+  /** Receives each message that is read, instead. */
+  #onEvent: ((event: WireMessage) => unknown) | undefined;
   #detach = () => {};
 
   constructor(wire: Carrier, kind: ClientKind, root?: string) {
@@ -85,18 +87,14 @@ export class Client implements CdpPort, AnyClient {
   }
 
   listen(onEvent: (event: WireMessage) => void): void {
-    this.deliver = onEvent;
-  }
-
-  /** Receives each message. Set it before you send the first message. */
-  set onMessage(receive: (data: Frame, isBinary: boolean) => unknown) {
-    this.deliver = ({ data }, isBinary) => receive(data, isBinary);
+    this.#onEvent = onEvent;
   }
 
   /** Passes a message of the browser, or of a layer, to the client. */
   receive(message: WireMessage, isBinary = false): unknown {
     if (this.isDetached) return undefined;
-    return this.deliver(message.sessionId === this.root ? withoutSession(message) : message, isBinary);
+    const own = message.sessionId === this.root ? withoutSession(message) : message;
+    return this.#onEvent ? this.#onEvent(own) : this.onMessage(own.data, isBinary);
   }
 
   onSent(call: () => void): void {

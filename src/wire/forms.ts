@@ -79,6 +79,9 @@ export interface OwnClient extends CdpPort {
 /** Opens a further connection of our own to the browser. */
 export type OpenCdp = (signal: AbortSignal) => Promise<OwnClient>;
 
+/** The first id of our own commands, above those of every library. Chromium accepts ids of 32 bits, and does not answer others. */
+export const FIRST_ID = 2 ** 30;
+
 /** Decodes a message, or a part of it. */
 export function textOf(data: string | Frame, from = 0, to?: number): string {
   if (typeof data === 'string') return data.slice(from, to);

@@ -42,6 +42,11 @@ export function parseMessage<Data extends string | Frame>(data: Data): WireMessa
   return asMessage(jsonOf(textOf(data)), data);
 }
 
+/** Whether a part of a whole message, also of one that was left out, is not what the protocol says. */
+export function isMalformed({ data }: WireMessage): boolean {
+  return parseMessage(data).malformed !== undefined;
+}
+
 /** The form of a message that was parsed elsewhere. */
 export function parsedMessage(value: object): WireMessage {
   return asMessage(value, NOTHING);

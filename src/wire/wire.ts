@@ -9,9 +9,9 @@ import type { Frame, Message, Protocol, SocketEnd, WireMessage } from './forms.j
 import {
   contentOf,
   fits,
+  isMalformed,
   isRead,
   MalformedMessage,
-  parseMessage,
   readMessage,
   writtenMessage,
 } from './message.js';
@@ -214,14 +214,14 @@ export class Wire {
       // No code of the caller runs there: the message can be, for example, too deep to be written again.
       return this.socket.cut('dropped');
     }
-    if (receiver) await this.#deliver(receiver, isBinary);
+    if (receiver) await this.#deliver(receiver.client, receiver.message, isBinary);
   }
 
-  async #deliver({ client, message }: Receiver, isBinary: boolean): Promise<void> {
+  async #deliver(client: Client, message: WireMessage, isBinary: boolean): Promise<void> {
     try {
       await client.receive(message, isBinary);
     } catch (error) {
-      if (!(error instanceof MalformedMessage) && !parseMessage(message.data).malformed) throw error;
+      if (!(error instanceof MalformedMessage) && !isMalformed(message)) throw error;
       this.socket.cut('dropped');
     }
   }
@@ -254,12 +254,9 @@ export class Wire {
       let now: Receiver | undefined;
       let isLater = false;
       const deliver = (changes: object | undefined): void => {
-        const receiver = {
-          client,
-          message: changes ? (withParams(message, changes) as WireMessage) : message,
-        };
-        if (isLater) void this.#deliver(receiver, isBinary);
-        else now = receiver;
+        const passed = changes ? (withParams(message, changes) as WireMessage) : message;
+        if (isLater) void this.#deliver(client, passed, isBinary);
+        else now = { client, message: passed };
       };
       const passing = stack.event(message, handlers, { client, sessions, deliver });
       isLater = true;

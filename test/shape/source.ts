@@ -143,11 +143,16 @@ function isRead({ name }: ts.ParameterDeclaration, { body }: Code): boolean {
         ts.isConditionalExpression(parent) ||
         (ts.isPropertyAccessExpression(parent) && parent.name === node) ||
         (ts.isPropertyAssignment(parent) && parent.name === node) ||
-        ts.isSpreadAssignment(parent);
+        ts.isSpreadAssignment(parent) ||
+        (ts.isBinaryExpression(parent) && parent.right === node && isAssignment(parent));
       if (!isPassed) reads = true;
     }
     ts.forEachChild(node, visit);
   };
   if (body) visit(body);
   return reads;
+}
+
+function isAssignment({ operatorToken }: ts.BinaryExpression): boolean {
+  return operatorToken.kind === ts.SyntaxKind.EqualsToken;
 }

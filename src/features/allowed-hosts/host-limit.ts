@@ -100,7 +100,7 @@ export class HostLimit {
     this.#sessions = shared.sessions;
     const isMeant = ({ browserContextId = '' }: Target) => this.#contexts.has(browserContextId);
     const cdp = () => this.#cdp;
-    this.#guard = new PageGuard(cdp, isMeant, this.#onRefused);
+    this.#guard = new PageGuard(cdp, shared.sessions, isMeant, this.#onRefused);
     this.#waiting = new WaitingTargets(cdp, shared.starts, this.#guard);
     shared.stack.add(this.#layer, this.#waiting.layer);
     this.#cdp = new CdpClient(client, { ...this.#guard.listeners, ...this.#waiting.listeners });

@@ -1,12 +1,15 @@
 import { raceTimeout } from '../../shared/abort.js';
 import type { CdpClient, EventListeners, Target } from '../../wire/cdp-client.js';
 import { freeLoggedObjects } from '../../wire/logged-objects.js';
+import type { Sessions } from '../../wire/layer.js';
 import type { Preparer } from '../../wire/waiting-targets.js';
 
 /** Time in ms for the last reports of pages. */
 const FLUSH_TIMEOUT = 500;
 /** Most refused navigations whose second report can follow. */
 const MOST_NAVIGATIONS = 100;
+/** Most open requests of workers whose URLs are known. */
+const MOST_REQUESTS = 10_000;
 /** The constructors of WebRTC, which sends UDP packets past every proxy. */
 const WEBRTC = ['RTCPeerConnection', 'webkitRTCPeerConnection'];
 /** Takes them from a page. */
@@ -23,14 +26,21 @@ export class PageGuard implements Preparer {
   readonly #cdp: () => CdpClient;
   readonly #onRefused: (url: string) => void;
   readonly isMeant: (target: Target) => boolean;
-  /** The open requests of workers, by their session. */
-  readonly #workers = new Map<string, Map<string, string>>();
+  readonly #sessions: Sessions;
+  /** The URLs of open requests of workers, by session and request. */
+  readonly #requests = new Map<string, string>();
   /** The ids of refused navigations that were reported. */
   readonly #navigations = new Set<string>();
 
   /** @param isMeant False for pages that are not of the lease. */
-  constructor(cdp: () => CdpClient, isMeant: (target: Target) => boolean, onRefused: (url: string) => void) {
+  constructor(
+    cdp: () => CdpClient,
+    sessions: Sessions,
+    isMeant: (target: Target) => boolean,
+    onRefused: (url: string) => void,
+  ) {
     this.#cdp = cdp;
+    this.#sessions = sessions;
     this.isMeant = isMeant;
     this.#onRefused = onRefused;
   }
@@ -41,18 +51,21 @@ export class PageGuard implements Preparer {
       const transport = NO_TRANSPORT.exec(text)?.[1];
       if (transport !== undefined) return this.#onRefused(transport);
       if (!text.includes(REFUSED)) return;
-      const refused = NO_WEBSOCKET.exec(text)?.[1] ?? (this.#workers.has(session) ? undefined : url);
+      const refused = NO_WEBSOCKET.exec(text)?.[1] ?? (this.#isWorker(session) ? undefined : url);
       if (refused !== undefined) this.#onRefused(refused);
     },
     // Only of workers, where not all requests are logged.
-    'Network.requestWillBeSent': ({ requestId, request: { url } }, session = '') =>
-      void this.#workers.get(session)?.set(requestId, url),
-    'Network.loadingFinished': ({ requestId }, session = '') =>
-      void this.#workers.get(session)?.delete(requestId),
-    'Network.loadingFailed': ({ requestId, errorText }, session = '') => {
-      const requests = this.#workers.get(session);
-      const url = requests?.get(requestId);
-      requests?.delete(requestId);
+    'Network.requestWillBeSent': ({ requestId, request: { url } }, session) => {
+      this.#requests.set(keyOf(requestId, session), url);
+      const [oldest] = this.#requests.keys();
+      if (this.#requests.size > MOST_REQUESTS) this.#requests.delete(oldest!);
+    },
+    'Network.loadingFinished': ({ requestId }, session) =>
+      void this.#requests.delete(keyOf(requestId, session)),
+    'Network.loadingFailed': ({ requestId, errorText }, session) => {
+      const key = keyOf(requestId, session);
+      const url = this.#requests.get(key);
+      this.#requests.delete(key);
       if (url !== undefined && errorText === REFUSED) this.#onRefused(url);
     },
     'Page.frameNavigated': ({ frame: { unreachableUrl, loaderId } }) => {
@@ -74,14 +87,14 @@ export class PageGuard implements Preparer {
   /** Ends the processes of all pages, without an answer. @param sessions Of all targets. */
   crash(sessions: readonly string[]): void {
     for (const session of sessions)
-      if (!this.#workers.has(session))
+      if (!this.#isWorker(session))
         this.#cdp()
           .send('Page.crash', {}, session)
           .catch(() => {});
   }
 
-  left(sessionId: string): void {
-    this.#workers.delete(sessionId);
+  #isWorker(session: string): boolean {
+    return this.#sessions.get(session)?.target.type.endsWith('worker') === true;
   }
 
   prepare(sessionId: string, { type }: Target): Promise<unknown> {
@@ -101,10 +114,8 @@ export class PageGuard implements Preparer {
     }
     // The page logs what its workers do.
     if (type !== 'worker') sendOnly('Log.enable');
-    if (type.endsWith('worker')) {
-      this.#workers.set(sessionId, new Map());
+    if (type.endsWith('worker'))
       sendOnly('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
-    }
     return answered;
   }
 
@@ -114,4 +125,8 @@ export class PageGuard implements Preparer {
     const late = () => new Error('A page does not respond.');
     await raceTimeout(FLUSH_TIMEOUT, () => Promise.allSettled(reports), late).catch(() => {});
   }
+}
+
+function keyOf(request: string, session = ''): string {
+  return `${session} ${request}`;
 }
