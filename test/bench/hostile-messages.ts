@@ -55,12 +55,15 @@ async function askForLists(client: WebSocket): Promise<void> {
 }
 
 type Attack = () => (client: WebSocket) => void | Promise<void>;
-/** The message is created before the time begins. */
+/** The message is created before the time begins, and has had its effect when the client has an answer or is disconnected. */
 const message =
   (create: () => Buffer): Attack =>
   () => {
     const data = create();
-    return (client) => client.send(data, { binary: false }, () => {});
+    return async (client) => {
+      client.send(data, { binary: false }, () => {});
+      await Promise.race(['message', 'close'].map((event) => once(client, event)));
+    };
   };
 
 const ATTACKS: Readonly<Record<string, Attack | undefined>> = {

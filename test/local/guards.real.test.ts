@@ -117,10 +117,23 @@ describe('the jwt of a WebSocket URL', () => {
 it('answers a message that is no command with an error', async () => {
   const session = await api.lease();
   const { socket } = await tryWebSocket(session.cdp_ws_url);
-  for (const message of ['{', '[]', '{"id":"1","method":"Browser.getVersion"}'])
+  const large = `"params":{"a":"${'A'.repeat(2e6)}"}`;
+  const head = '"id":1,"method":"Browser.getVersion"';
+  for (const message of [
+    '{',
+    '[]',
+    '{"id":"1","method":"Browser.getVersion"}',
+    `{${head},${large}`,
+    `{${head},${large}}\0{${head}}`,
+    `{${head},${large.slice(0, -1)}/*"*/},"sessionId":""/*"*/}}`,
+    `{${head},${large},"id":2}`,
+    `{${head},${large},"i\\u0064":2}`,
+  ])
     expect(await ask(socket, message)).toMatchObject({ error: { code: -32_600 } });
   const version = { id: 1, method: 'Browser.getVersion' };
   expect(await ask(socket, version)).toMatchObject({ id: 1, result: { product: expect.any(String) } });
+  for (const order of [`${head},${large}`, `${large},${head}`])
+    expect(await ask(socket, `{${order}}`)).toMatchObject({ id: 1, result: {} });
   socket.terminate();
   await api.release(session);
 });

@@ -10,6 +10,13 @@ interface Pending {
   readonly onResponse: (response: CdpMessage, large?: LargeMessage) => void;
 }
 
+/** Who sends a command. */
+interface Sender {
+  readonly client?: PipeClient;
+  /** The command, if only its ends are read. */
+  readonly large?: LargeMessage | undefined;
+}
+
 /** Ends each message on the pipe. JSON contains none. */
 const END = '\0';
 
@@ -56,7 +63,7 @@ export class CdpPipe implements CdpBrowser {
     if (!isRecord(result) || this.#hasEnded) throw new Error('The browser has ended.');
     const session = String(result['sessionId']);
     const client: PipeClient = new PipeClient(session, receiver, {
-      send: (command, onResponse) => this.#send(command, onResponse, client),
+      send: (command, onResponse, large) => this.#send(command, onResponse, { client, large }),
       close: () => this.#close(client),
     });
     this.#owners.set(session, client);
@@ -64,10 +71,14 @@ export class CdpPipe implements CdpBrowser {
   }
 
   /** @param onResponse Receives an empty response when Chromium has ended. */
-  #send(command: CdpMessage, onResponse: Pending['onResponse'], client?: PipeClient): void {
+  #send(command: CdpMessage, onResponse: Pending['onResponse'], { client, large }: Sender = {}): void {
     if (this.#hasEnded) return onResponse({});
     const id = ++this.#lastId;
-    this.#input.write(`${JSON.stringify({ ...command, id })}${END}`);
+    const whole = { ...command, id };
+    this.#input.cork();
+    for (const part of large?.withEnds(whole) ?? [JSON.stringify(whole)]) this.#input.write(part);
+    this.#input.write(END);
+    this.#input.uncork();
     this.#pending.set(id, { client, onResponse });
   }
 
@@ -130,7 +141,7 @@ export class CdpPipe implements CdpBrowser {
 
 /** What a client can do with the pipe. */
 interface PipeAccess {
-  send(command: CdpMessage, onResponse: Pending['onResponse']): void;
+  send(command: CdpMessage, onResponse: Pending['onResponse'], large?: LargeMessage): void;
   close(): void;
 }
 
@@ -148,17 +159,20 @@ export class PipeClient implements CdpChannel {
     this.#pipe = pipe;
   }
 
-  /** Sends a command. Anything else is answered with an error. */
-  send(command: unknown): void {
+  /**
+   * Sends a command. Anything else is answered with an error.
+   *
+   * @param large The command, if `command` has only its ends.
+   */
+  send(command: unknown, large?: LargeMessage): void {
     if (this.#hasEnded) return;
     if (!isRecord(command) || !Number.isSafeInteger(command['id']))
       return this.#receiver.onMessage(NOT_A_COMMAND);
     const { id, sessionId } = command;
     // Chromium treats an empty session as the pipe's own session, whose settings would outlive the client.
     const session = sessionId === undefined || sessionId === '' ? this.session : sessionId;
-    this.#pipe.send({ ...command, sessionId: session }, (response, large) =>
-      this.receive({ ...response, id }, large),
-    );
+    const receive: Pending['onResponse'] = (response, answer) => this.receive({ ...response, id }, answer);
+    this.#pipe.send({ ...command, sessionId: session }, receive, large);
   }
 
   /** @param large The message, if `message` has only its ends. */
@@ -166,7 +180,7 @@ export class PipeClient implements CdpChannel {
     if (this.#hasEnded) return;
     const { sessionId, ...rest } = message;
     const ends = sessionId === this.session ? rest : message;
-    if (large && this.#receiver.onLarge) return this.#receiver.onLarge(large.withEnds(ends));
+    if (large && this.#receiver.onLarge) return this.#receiver.onLarge(Buffer.concat(large.withEnds(ends)));
     const whole = large ? large.parsed(ends) : ends;
     if (whole) this.#receiver.onMessage(whole);
   }

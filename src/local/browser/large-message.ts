@@ -1,17 +1,17 @@
 import type { CdpMessage } from '../../wire/cdp-source.js';
-import { excessOf, isBalanced } from '../../shared/message-limit.js';
+import { excessOf, fieldsOf } from '../../shared/message-limit.js';
+import { jsonOf } from '../../shared/json.js';
 
 /** Size of a message, in bytes, from which it costs less to look for its ends than to parse it. */
 const LARGE = 64 * 1024;
-const LONGEST_MARGIN = 200;
-const BEGINNING = /^\{"(?:id":(\d+),"(result|error)|method":"([\w.]+)","(params))":(?=\{)/;
-const END = /(?<=\})(?:,"sessionId":"([\w-]+)")?\}$/;
+/** Longest field of the ends, in bytes. */
+const LONGEST_END = 200;
 /** Events that say to whom a session belongs. */
-const OF_SESSIONS = ['Target.attachedToTarget', 'Target.detachedFromTarget'];
+const OF_SESSIONS: readonly unknown[] = ['Target.attachedToTarget', 'Target.detachedFromTarget'];
 
 /**
- * A large message of Chromium, of which only the ends are read. A page decides what is in between: a list of ten million lists took 12 s to
- * parse, and all clients of all browsers waited.
+ * A large message of Chromium or of a client, of which only the ends are read. A page or a client decides what is in between: a list of ten
+ * million lists took 12 s to parse, and all clients of all browsers waited. Parsed and written again, it would be in memory six times.
  */
 export class LargeMessage {
   /** The message without its content. */
@@ -28,23 +28,24 @@ export class LargeMessage {
   /** Returns undefined for a message that must be parsed. */
   static read(data: Buffer): LargeMessage | undefined {
     if (data.length < LARGE) return undefined;
-    const beginning = BEGINNING.exec(data.toString('latin1', 0, LONGEST_MARGIN));
-    const end = END.exec(data.toString('latin1', data.length - LONGEST_MARGIN));
-    if (!beginning || !end || OF_SESSIONS.includes(beginning[3]!)) return undefined;
-    const content = data.subarray(beginning[0].length, data.length - end[0].length);
-    // Otherwise the content could name the fields of the ends again.
-    if (!isBalanced(content.subarray(1, -1))) return undefined;
-    const [, id, outcome, method, params] = beginning;
-    const name = id === undefined ? { method } : { id: Number(id) };
-    const session = end[1] === undefined ? {} : { sessionId: end[1] };
-    return new LargeMessage({ ...name, ...session }, (outcome ?? params)!, content);
+    const fields = fieldsOf(data);
+    const [name, ...others] = ['params', 'result', 'error'].filter((one) => fields?.has(one));
+    if (!fields || name === undefined || others.length > 0) return undefined;
+    const ends: Record<string, unknown> = {};
+    for (const field of ['id', 'method', 'sessionId']) {
+      const value = fields.get(field);
+      if (!value) continue;
+      if (value.length > LONGEST_END) return undefined;
+      ends[field] = jsonOf(String(value));
+    }
+    return OF_SESSIONS.includes(ends['method']) ? undefined : new LargeMessage(ends, name, fields.get(name)!);
   }
 
-  /** Returns the message as JSON, with other ends. */
-  withEnds({ sessionId, ...name }: CdpMessage): Buffer {
+  /** Returns the message as JSON, with other ends, in parts. */
+  withEnds({ sessionId, ...name }: CdpMessage): readonly Buffer[] {
     const session = sessionId === undefined ? '' : `,"sessionId":${JSON.stringify(sessionId)}`;
     const beginning = `${JSON.stringify(name).slice(0, -1)},"${this.#contentName}":`;
-    return Buffer.concat([Buffer.from(beginning), this.#content, Buffer.from(`${session}}`)]);
+    return [Buffer.from(beginning), this.#content, Buffer.from(`${session}}`)];
   }
 
   /**

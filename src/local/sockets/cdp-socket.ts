@@ -1,21 +1,25 @@
 import type { WebSocket } from 'ws';
-import { LARGEST_OF_POOL } from '../../shared/message-limit.js';
+import { jsonOf } from '../../shared/json.js';
 import type { PipeClient } from '../browser/cdp-pipe.js';
+import { LargeMessage } from '../browser/large-message.js';
 import type { Chromium } from '../browser/chromium.js';
 import { closeWebSocket, GOING_AWAY, receiveFrom, sendTo, SERVER_ERROR, slowDown } from './websocket.js';
+
+/** Largest command that is parsed, in bytes: it is in memory several times then. */
+const LARGEST_PARSED = 1024 * 1024;
 
 /** The CDP WebSocket of a client: a client of the browser's pipe. */
 export class ServedCdpSocket {
   readonly #socket: WebSocket;
   readonly #browser: Chromium;
-  readonly #early: string[] = [];
-  #earlySize = 0;
   #client: PipeClient | undefined;
 
   constructor(socket: WebSocket, browser: Chromium) {
     this.#socket = socket;
     this.#browser = browser;
-    receiveFrom(socket, (data) => this.#send(String(data)));
+    receiveFrom(socket, (data) => this.#send(data as Buffer));
+    // Its messages wait until the browser has a session for it.
+    socket.pause();
     socket.once('close', () => this.#client?.close());
     this.#open().catch(() => closeWebSocket(socket, SERVER_ERROR, 'The browser does not answer.'));
   }
@@ -34,24 +38,15 @@ export class ServedCdpSocket {
     });
     if (this.#socket.readyState !== this.#socket.OPEN) return client.close();
     this.#client = client;
-    for (const command of this.#early.splice(0)) this.#send(command);
+    this.#socket.resume();
   }
 
-  #send(command: string): void {
-    if (!this.#client) return this.#keep(command);
-    try {
-      this.#client.send(JSON.parse(command));
-    } catch {
-      // No JSON, or nested too deeply to be passed on.
-      this.#client.send(undefined);
-    }
+  #send(data: Buffer): void {
+    const large = LargeMessage.read(data);
+    // A library writes a large command so that it has to be read only at its ends.
+    if (large || data.length > LARGEST_PARSED) this.#client?.send(large?.ends, large);
+    // Undefined: no JSON, or nested too deeply to be passed on.
+    else this.#client?.send(jsonOf(String(data)));
     slowDown(this.#socket, this.#browser.pipe);
-  }
-
-  /** Keeps a message until the browser has a session for it. */
-  #keep(command: string): void {
-    this.#early.push(command);
-    this.#earlySize += command.length;
-    if (this.#earlySize > LARGEST_OF_POOL) this.#socket.terminate();
   }
 }
