@@ -136,6 +136,44 @@ it('keeps a named browser for its next client, whatever its protocol', async () 
   expect(events.filter(({ type }) => type === 'leased')).toHaveLength(1);
 });
 
+it('destroys a browser whose own context a client has logged in by HTTP, and reuses one after logins in contexts of the client', async () => {
+  // Also a proxy, for another host.
+  await using site = await Site.open(({ url = '', headers }, response) => {
+    const kind = url.startsWith('http:') ? 'proxy' : 'www';
+    response.setHeader('content-type', 'text/html');
+    if (headers[kind === 'www' ? 'authorization' : 'proxy-authorization'] !== undefined)
+      return response.end('<title>logged in</title>');
+    const status = kind === 'www' ? 401 : 407;
+    return response.writeHead(status, { [`${kind}-authenticate`]: 'Basic realm="private"' }).end();
+  });
+  await start();
+  const login = { username: 'user', password: 'secret' };
+  const further = { server: site.url };
+  const loggedIn = 'logged in';
+  const visit = async (options: object, url: string) => {
+    const browser = await chromium.connect(proxy.playwrightUrl!);
+    const own = await browser.newPage(options);
+    await own.goto(url).catch(() => {});
+    const title = await own.title().catch(() => 'refused');
+    await browser.close();
+    return title;
+  };
+  const other = 'http://other.test/';
+  expect(await visit({ httpCredentials: login }, site.url)).toBe(loggedIn);
+  expect(await visit({ proxy: { ...further, ...login } }, other)).toBe(loggedIn);
+  await expect.poll(released).toEqual(['reused', 'reused']);
+  expect(await visit({}, site.url)).not.toBe(loggedIn);
+  expect(await visit({ proxy: further }, other)).not.toBe(loggedIn);
+  const named = await chromium.connect(`${proxy.playwrightUrl!}/alice`);
+  await named.contexts()[0]!.setHTTPCredentials(login);
+  const page = named.contexts()[0]!.pages()[0]!;
+  await page.goto(site.url);
+  expect(await page.title()).toBe(loggedIn);
+  await named.close();
+  await proxy.close();
+  expect(released().at(-1)).toBe('destroyed');
+});
+
 it('sends requests of the API, as the browser does, only to allowed hosts, and closes the connection with the browser', async () => {
   const seen: string[] = [];
   await using other = await Site.open((request, response) => response.end(seen.push(request.url!)));
