@@ -19,6 +19,8 @@ export interface Leftovers {
 export class BrowserState {
   /** Ids of the contexts that the clients of the lease have made. */
   readonly contexts = new Set<string>();
+  /** What no command of WebDriver BiDi removes. */
+  readonly leftOverBidi = new Set<string>();
   /** Number of the HTTP logins of the clients, also of those in contexts of the lease. */
   httpLogins = 0;
   /** The callback receives the browser's own context. */

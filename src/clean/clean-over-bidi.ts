@@ -4,7 +4,7 @@ import { ANSWER_TIMEOUT, cleanBrowser, type HowToClean } from './clean-browser.j
 import { until } from '../shared/until.js';
 import { isBlank } from '../shared/urls.js';
 import type { CommandParams } from '../wire/message.js';
-import { looking, type Layer } from '../wire/layer.js';
+import { looking, type Answer, type Layer } from '../wire/layer.js';
 import type { CdpPort } from '../wire/client.js';
 import { writtenMessage } from '../wire/message.js';
 
@@ -24,11 +24,15 @@ export class BidiWatch {
   /** Whether the connection began the session of the browser, and not its service. */
   hasBegunSession = false;
   /** What no command removes. */
-  readonly left = new Set<string>();
+  readonly left: Set<string>;
   readonly layer: Layer;
 
-  /** @param onOwnContextUsed Called with a command for the browser's own context, which may have no page there. */
-  constructor(onOwnContextUsed: () => void) {
+  /**
+   * @param left Receives what no command removes, of all connections of a lease.
+   * @param onOwnContextUsed Called with a command for the browser's own context, which may have no page there.
+   */
+  constructor(left: Set<string>, onOwnContextUsed: () => void) {
+    this.left = left;
     const note = (userContext: string | null | undefined) => {
       if ((userContext ?? OWN) === OWN) onOwnContextUsed();
     };
@@ -42,6 +46,13 @@ export class BidiWatch {
         'storage.setCookie': ofPartition,
         'storage.deleteCookies': ofPartition,
         'webExtension.install': looking(() => this.left.add('an extension')),
+        'browser.createUserContext': async (_command, next) => {
+          const answer = await next();
+          note(answer.result.userContext);
+          return answer;
+        },
+        'browser.getUserContexts': readFirst,
+        'browsingContext.getTree': readFirst,
         'session.new': async ({ client }, next) => {
           const answer = await next();
           if (client.kind === 'library') this.hasBegunSession = true;
@@ -51,6 +62,16 @@ export class BidiWatch {
       events: { 'browsingContext.downloadWillBegin': looking(() => this.left.add('a download')) },
     };
   }
+}
+
+/** Keeps a list that is too long from a library, in which nothing else of this process would run for minutes. */
+async function readFirst<Result>(
+  _command: unknown,
+  next: () => Promise<Answer<Result>>,
+): Promise<Answer<Result>> {
+  const answer = await next();
+  void answer.result;
+  return answer;
 }
 
 /**
@@ -67,9 +88,11 @@ export async function cleanOverBidi(
   if (await hasCdp(bidi)) return cleanBrowser(cdpWithin(bidi, carrier.ended), how);
   const [left] = how.isOwnContextUsed ? [OF_OWN_CONTEXT] : watch.left;
   if (left !== undefined) throw new Error(`This browser has no command that removes ${left}.`);
-  // The preload scripts, intercepts and overrides of a session end with it.
   if (!watch.hasBegunSession) throw new Error('The lease used a session that does not end with it.');
   await removeUserContexts(bidi);
+  // With its preload scripts, intercepts and overrides. Once: Firefox does not answer a second one.
+  watch.hasBegunSession = false;
+  await bidi.send('session.end');
 }
 
 const OF_OWN_CONTEXT = 'the storage of its own context';
@@ -133,15 +156,16 @@ async function removeUserContexts(bidi: CdpClient): Promise<void> {
     return false;
   };
   await until(RUNNING, closeOthers, CLOSE_TIMEOUT);
-  const { userContexts } = await bidi.send('browser.getUserContexts');
-  const others = userContexts.filter((one) => !isOwn(one));
-  await Promise.all(others.map((one) => bidi.send('browser.removeUserContext', one)));
+  const others = async () =>
+    (await bidi.send('browser.getUserContexts')).userContexts.filter((one) => !isOwn(one));
+  await Promise.all((await others()).map((one) => bidi.send('browser.removeUserContext', one)));
   // After the others, whose scripts may not end: a new page comes to the front, for which the one there must answer.
   const blank = own.filter(({ url = '' }) => isBlank(url));
   // A window, with its size, closes with its last page.
   if (blank.length === own.length) await open('tab', own[0]);
   await Promise.all(blank.map(close));
   await until(RUNNING, closeOthers, CLOSE_TIMEOUT);
+  if ((await others()).length > 0) throw new Error('A user context of the lease is still there.');
 }
 
 interface Page {

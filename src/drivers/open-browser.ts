@@ -92,7 +92,7 @@ export class OpenBrowser {
     this.#over = new LinkedAbort(signal);
     const socket = wire.main;
     this.#socket = socket;
-    this.#watch = new BidiWatch(plan.state.touchOwnContext);
+    this.#watch = new BidiWatch(plan.state.leftOverBidi, plan.state.touchOwnContext);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
     this.#hasOneSocket = isCdp && grant.endsWithConnection === true;
     wire.shared.stack.add(...(isCdp ? [] : [this.#watch.layer]), knownFrames(), ...plan.state.layers());

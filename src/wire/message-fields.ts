@@ -7,6 +7,10 @@ const text = v.string();
 /** Playwright gives the connection itself the empty one. */
 const idOfSession = v.pipe(v.string(), v.nonEmpty());
 const count = v.pipe(v.number(), v.minValue(0));
+/** Most pages, contexts, windows or extensions of a browser. Each costs commands, and nothing else would run for minutes. */
+const MOST_THINGS = 2000;
+const things = <Field extends v.GenericSchema>(field: Field) =>
+  v.pipe(v.array(v.unknown()), v.maxLength(MOST_THINGS), v.array(field));
 const may = <Field extends v.GenericSchema>(field: Field) => v.optional(field);
 
 const targetInfo = v.looseObject({
@@ -333,12 +337,12 @@ const cookie = v.looseObject({
 export const RESULTS = {
   'Browser.getVersion': v.looseObject({ product: may(text), userAgent: may(text) }),
   'Network.fetchSchemefulSite': v.object({ schemefulSite: text }),
-  'Target.getTargets': v.object({ targetInfos: v.array(targetInfo) }),
+  'Target.getTargets': v.object({ targetInfos: things(targetInfo) }),
   'Target.createTarget': v.object({ targetId: text }),
   'Target.attachToTarget': v.object({ sessionId: text }),
   'Target.attachToBrowserTarget': v.object({ sessionId: text }),
   'Target.getTargetInfo': v.object({ targetInfo }),
-  'Target.getBrowserContexts': v.object({ browserContextIds: v.array(text) }),
+  'Target.getBrowserContexts': v.object({ browserContextIds: things(text) }),
   'Target.createBrowserContext': v.object({ browserContextId: text }),
   'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
   'Page.getFrameTree': v.object({ frameTree }),
@@ -357,15 +361,15 @@ export const RESULTS = {
     ),
   }),
   'Extensions.loadUnpacked': v.object({ id: text }),
-  'Extensions.getExtensions': v.object({ extensions: v.array(v.object({ id: text })) }),
+  'Extensions.getExtensions': v.object({ extensions: things(v.object({ id: text })) }),
   'Network.loadNetworkResource': v.object({ resource: v.object({ netErrorName: may(text) }) }),
   'session.new': v.looseObject({}),
   'browser.createUserContext': v.object({ userContext: text }),
-  'browser.getClientWindows': v.object({ clientWindows: v.array(v.object({ clientWindow: text })) }),
-  'browser.getUserContexts': v.object({ userContexts: v.array(v.object({ userContext: text })) }),
+  'browser.getClientWindows': v.object({ clientWindows: things(v.object({ clientWindow: text })) }),
+  'browser.getUserContexts': v.object({ userContexts: things(v.object({ userContext: text })) }),
   'browsingContext.create': v.object({ context: text }),
   'browsingContext.getTree': v.object({
-    contexts: v.array(
+    contexts: things(
       v.object({
         context: text,
         url: may(text),
@@ -456,6 +460,8 @@ export const COMMANDS = {
   'storage.deleteCookies': inPartition,
   'webExtension.install': v.looseObject({}),
   'browser.createUserContext': v.looseObject({}),
+  'browser.getUserContexts': v.looseObject({}),
+  'browsingContext.getTree': v.looseObject({}),
   'DOM.setFileInputFiles': v.object({ files: v.array(text) }),
   'input.setFiles': v.object({ files: v.array(text), context: may(text) }),
 };

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { isRecord, jsonOf } from '../shared/json.js';
+import { isRecord, jsonOf, recordOf } from '../shared/json.js';
 import { shortened } from './large-message.js';
 import { CHECKED, COMMANDS, EVENTS, RESULTS } from './message-fields.js';
 import { textOf, type Frame, type Message, type WireMessage } from './forms.js';
@@ -93,6 +93,26 @@ function asMessage<Data extends string | Frame>(value: unknown, data: Data): Wir
     (params !== message.params && 'params') ||
     ((sessionId || undefined) !== message.sessionId && 'sessionId');
   return wrong ? { ...message, malformed: malformed('message', wrong) } : message;
+}
+
+/**
+ * Expects that a library takes a message with an id for a response, and that the texts of an error are texts: both would make it throw
+ * where nobody can catch it.
+ *
+ * @throws MalformedMessage
+ */
+export function expectResponse({ id, type, method, error, data }: WireMessage): void {
+  const isEvent = CHECKED.has(method) || ![undefined, 'success', 'error'].includes(type as undefined);
+  if (id !== undefined && isEvent) throw malformed('response', 'method');
+  if (error === undefined) return;
+  // WebDriver BiDi has the texts beside the name of the error. An object can have a `toString` that is none.
+  const { message, stacktrace } = type === undefined ? {} : recordOf(textOf(data));
+  const parts = isRecord(error) ? Object.values(error) : [error];
+  try {
+    [...parts, error, message, stacktrace].forEach(String);
+  } catch {
+    throw malformed('response', 'error');
+  }
 }
 
 /** Whether an event is what the protocol says: otherwise a library would throw where nobody can catch it. */

@@ -8,6 +8,7 @@ import { Flight } from './flight.js';
 import type { Frame, Message, Protocol, SocketEnd, WireMessage } from './forms.js';
 import {
   contentOf,
+  expectResponse,
   fits,
   isMalformed,
   isRead,
@@ -229,6 +230,7 @@ export class Wire {
   /** Returns who receives a response that no layer reads. A late one is no fault of the browser. */
   #onResponse(message: WireMessage): Receiver | undefined {
     const found = this.flight.take(message);
+    if (found) expectResponse(message);
     if (!found?.settle) return found?.client && { client: found.client, message };
     found.settle(message);
     return undefined;
@@ -240,6 +242,7 @@ export class Wire {
     // WebDriver BiDi has types of messages, and errors without an id.
     if (method === undefined && (type !== 'error' || error === undefined)) return undefined;
     if (type === 'event' && params === undefined) return undefined;
+    if (type === 'error') expectResponse(message);
     const { stack, sessions, isExpected, onMalformed } = this.shared;
     const client = this.#receiverOf(message);
     try {

@@ -10,6 +10,8 @@ import { webdriver, type WebDriverSession } from '../../src/services.js';
 import { runHere } from '../cli/support.js';
 import { rejection } from '../pool/support.js';
 import { FakeService, session } from '../support/fake-service.js';
+import { playBidi, type BidiAnswer } from '../support/played-bidi.js';
+import { PlayedBrowser } from '../support/played-browser.js';
 import { useSite } from '../support/site.js';
 
 let requests = 0;
@@ -166,4 +168,97 @@ describe('a browser whose session has only a bidiUrl', () => {
       expect(service.of('release').map(({ body }) => body)).toEqual([{ session_id: 'session-1', reuse }]);
     },
   );
+});
+
+describe('a browser that has only WebDriver BiDi', () => {
+  const answering =
+    (method: string, result: object | 'none'): BidiAnswer =>
+    (command) =>
+      command.method === method ? result : undefined;
+  const NUMBERS = Array.from({ length: 20_000 }, (_, index) => `${index}`);
+
+  /** What one lease shows, which drops its first connection if it reconnects. */
+  const lease = async (answer: BidiAnswer, { reconnects = false } = {}) => {
+    await using service = await FakeService.start();
+    await using browser = await PlayedBrowser.start();
+    playBidi(browser, answer);
+    service.script('acquire', {
+      status: 200,
+      json: session({ cdp_ws_url: '', webdriver_ws_url: browser.url }),
+    });
+    await using pool = new BrowserPool('pool', service.options);
+    const options = { protocol: 'bidi', connectAttempts: 1 } as const;
+    const open = () =>
+      puppeteer.leaseBrowser(pool, { ...options, ...(reconnects && { reconnect: 'eager' }) });
+    const faults: string[] = [];
+    try {
+      const leased = await open();
+      if (reconnects) {
+        browser.cut();
+        await expect.poll(() => browser.dialled).toBe(2);
+        await leased.use(() => {});
+      }
+      const { cleanupErrors } = await leased.release();
+      faults.push(...cleanupErrors.map(({ cause }) => (cause as Error).message));
+    } catch (error) {
+      faults.push((error as Error).message);
+    }
+    return { faults: faults.join('; '), reuse: service.of('release').map(({ body }) => body?.['reuse']) };
+  };
+
+  it('is cleaned and reused', async () => {
+    expect(await lease(() => undefined)).toEqual({ faults: '', reuse: [true] });
+  });
+
+  it.each<[what: string, answer: BidiAnswer, fault: string]>([
+    [
+      'keeps its user contexts',
+      answering('browser.removeUserContext', {}),
+      'user context of the lease is still',
+    ],
+    [
+      'gives its own context for a new one',
+      answering('browser.createUserContext', { userContext: 'default' }),
+      'removes the storage of its own context',
+    ],
+    ['does not end its session', answering('session.end', 'none'), 'did not respond'],
+    [
+      'lists very many pages',
+      answering('browsingContext.getTree', {
+        contexts: NUMBERS.map((context) => ({ context, url: '', userContext: 'default', children: [] })),
+      }),
+      'The result of browsingContext.getTree can not be read',
+    ],
+    [
+      'lists very many user contexts',
+      answering('browser.getUserContexts', { userContexts: NUMBERS.map((userContext) => ({ userContext })) }),
+      'The result of browser.getUserContexts can not be read',
+    ],
+    [
+      'lists very many windows',
+      answering('browser.getClientWindows', {
+        clientWindows: NUMBERS.map((clientWindow) => ({ clientWindow })),
+      }),
+      'The result of browser.getClientWindows can not be read',
+    ],
+  ])('is destroyed if it %s', async (_what, answer, fault) => {
+    const { faults, reuse } = await lease(answer);
+    expect(faults).toContain(fault);
+    expect(reuse).toEqual([false]);
+  });
+
+  it('is destroyed after a download of an earlier connection of its lease', async () => {
+    let isFirst = true;
+    const { faults, reuse } = await lease(
+      ({ method }, client) => {
+        if (method !== 'browser.getUserContexts' || !isFirst) return undefined;
+        isFirst = false;
+        client.send('{"type":"event","method":"browsingContext.downloadWillBegin","params":{}}');
+        return undefined;
+      },
+      { reconnects: true },
+    );
+    expect(faults).toContain('removes a download');
+    expect(reuse).toEqual([false]);
+  });
 });

@@ -324,6 +324,26 @@ it.each([
 });
 
 it.each([
+  '{"type":"event","id":7}',
+  '{"type":"event","id":7,"method":"browsingContext.load","params":{}}',
+  '{"id":7,"method":"Target.attachedToTarget","params":{}}',
+  '{"id":7,"error":{"message":{"toString":1}}}',
+  '{"id":7,"error":{"message":"no","data":{"toString":1}}}',
+  '{"type":"error","id":7,"error":{"toString":1},"message":"no"}',
+  '{"type":"error","id":7,"error":"no","message":{"toString":1}}',
+  '{"type":"error","id":7,"error":"no","message":"no","stacktrace":{"toString":1}}',
+  '{"type":"error","error":"no","message":{"toString":1}}',
+])(
+  'ends the connection after an answer that makes a library throw an uncaught exception: %s',
+  async (text) => {
+    socket.send(command(7, 'Page.enable', {}));
+    far.send(text);
+    expect(await socket.ended).toBe('dropped');
+    expect(seen).toEqual([]);
+  },
+);
+
+it.each([
   '{"id":1,"result":{}}',
   '{"id":7,"result":{},"id":1}',
   '{"id":7,"result":{},"sessionId":"another"}',
