@@ -99,6 +99,8 @@ function sessionCommand(message: string): Message {
   return message.includes('"session.') ? readMessage(message) : {};
 }
 
+const LONGEST_USER_AGENT = 1000;
+
 /**
  * Returns the capabilities that the response to a successful session.new would contain; undefined if the connection has no
  * session.
@@ -111,7 +113,8 @@ async function describeBrowser(cdp: CdpClient): Promise<object | undefined> {
   const evaluated =
     context === undefined ? undefined : await cdp.send('script.evaluate', script).catch(ignoreRefusal);
   const value = evaluated?.result?.value;
-  const userAgent = typeof value === 'string' ? value : '';
+  // A browser can send any text, and the search below takes the square of its length.
+  const userAgent = typeof value === 'string' ? value.slice(0, LONGEST_USER_AGENT) : '';
   const [, name, version = ''] = /(Firefox|Chrom)\w*\/([\d.]+)/.exec(userAgent) ?? [];
   return {
     browserName: name === 'Firefox' ? 'firefox' : 'chrome',

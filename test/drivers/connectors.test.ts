@@ -371,6 +371,11 @@ describe('the transport of a library', () => {
     it.each([
       ['returns no text', { 'script.evaluate': textOf(5) }, ''],
       ['refuses to evaluate a script', { 'script.evaluate': REFUSED }, ''],
+      [
+        'returns a long text, of which the search for a name would take long',
+        { 'script.evaluate': textOf('Chrom'.repeat(60_000)) },
+        'Chrom'.repeat(200),
+      ],
       ['has no page', { 'browsingContext.getTree': { result: { contexts: [] } } }, ''],
     ])('uses the existing session of a browser that %s', async (_what, others, userAgent) => {
       const { got, newSession } = withSession(others);
