@@ -1,4 +1,4 @@
-import { realpath, truncate, type FileHandle } from 'node:fs/promises';
+import { realpath, stat, truncate, type FileHandle } from 'node:fs/promises';
 import { parseJson } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 import { printable } from '../shared/redact.js';
@@ -71,6 +71,10 @@ export class RecordFile {
   readonly #file: FileHandle;
   readonly #path: string;
   readonly #lock: FileLock;
+  /** Of the file, which another program may replace by one with the same path. */
+  readonly #id: number;
+  /** Number of bytes in the file. */
+  #size: number;
   #writing: Promise<void> = Promise.resolve();
 
   /**
@@ -89,19 +93,23 @@ export class RecordFile {
       file = await openFile(path, 'a+');
       let end = 0;
       let isComplete = true;
+      let size = 0;
       for await (const line of linesOf(file, path)) {
         const { record, start, bytes } = line;
         ({ isComplete } = line);
+        size = start + bytes.length;
         if (record) onRecord(record, start);
         else if (start === 0 && !isComplete && !beginsAsRecord(bytes)) throw notOutcome(path);
-        if (record || isComplete) end = start + bytes.length;
+        if (record || isComplete) end = size;
         else isComplete = true;
       }
+      const [facts, { ino: id }] = await Promise.all([stat(path), file.stat()]);
+      if (facts.size !== size || facts.ino !== id) throw changed(path);
       // A killed job may have left an incomplete line. Not `file.truncate`: on Windows, a handle for appending can't truncate.
       await truncate(path, end);
       // An editor may have removed the last line break.
       if (!isComplete) await file.appendFile('\n');
-      return new RecordFile(file, path, lock);
+      return new RecordFile(file, { path, id, size: end + Number(!isComplete) }, lock);
     } catch (error) {
       await file?.close();
       await lock.release();
@@ -109,9 +117,15 @@ export class RecordFile {
     }
   }
 
-  private constructor(file: FileHandle, path: string, lock: FileLock) {
+  private constructor(
+    file: FileHandle,
+    { path, id, size }: { readonly path: string; readonly id: number; readonly size: number },
+    lock: FileLock,
+  ) {
     this.#file = file;
     this.#path = path;
+    this.#id = id;
+    this.#size = size;
     this.#lock = lock;
   }
 
@@ -120,7 +134,9 @@ export class RecordFile {
     const line = toLine(record, this.#path);
     this.#writing = this.#writing.then(async () => {
       await this.#lock.check();
+      await this.#facts();
       await this.#file.appendFile(line);
+      this.#size += Buffer.byteLength(line);
     });
     // After a line that was not written completely, nothing more is written.
     await this.#writing.catch((error: unknown) => {
@@ -141,10 +157,15 @@ export class RecordFile {
     try {
       await this.#file.close();
       // After a failure, another job may have the file.
-      if (!isWhole || superseded.size === 0) return;
-      // That job would go on to write into the file that is replaced.
-      await this.#lock.check(0);
-      await replaceFile(this.#path, keptLines(this.#path, superseded));
+      if (!isWhole) return;
+      const facts = await this.#facts();
+      if (superseded.size > 0) {
+        // The positions are those of our lines.
+        if (facts.size !== this.#size) throw changed(this.#path);
+        // That job would go on to write into the file that is replaced.
+        await this.#lock.check(0);
+        await replaceFile(this.#path, keptLines(this.#path, superseded));
+      }
     } catch (error) {
       throw faultOf(
         error,
@@ -153,6 +174,13 @@ export class RecordFile {
     } finally {
       await this.#lock.release();
     }
+  }
+
+  /** @throws If the path has another file, or none: what is written to ours is lost then. */
+  async #facts(): Promise<{ readonly size: number }> {
+    const facts = await stat(this.#path).catch(() => undefined);
+    if (facts?.ino !== this.#id) throw changed(this.#path);
+    return facts;
   }
 }
 
@@ -276,11 +304,19 @@ function beginsAsRecord(line: Buffer): boolean {
   return BEGINNING.startsWith(textOf(line).trim().slice(0, BEGINNING.length));
 }
 
-function notOutcome(where: string, cause?: unknown): CheckpointError {
-  return new CheckpointError(`${where}: this is not an outcome of mapPooledBrowsers. Use another file.`, {
-    cause,
-  });
+function changed(path: string): CheckpointError {
+  return new CheckpointError(
+    `Another program has changed, replaced or deleted the checkpoint ${path} during the job. Start the job again when no other ` +
+      'program writes to the file: inputs without an outcome there run again.',
+  );
 }
+
+function notOutcome(where: string, cause?: unknown, advice = 'Use another file.'): CheckpointError {
+  return new CheckpointError(`${where}: this is not an outcome of mapPooledBrowsers. ${advice}`, { cause });
+}
+
+const OF_DAMAGED_LINE =
+  'Use another file; or, if only this line is damaged, delete the line, and its input runs again.';
 
 function parseRecord(text: string, where: string): OutcomeRecord {
   let cause: unknown;
@@ -290,5 +326,5 @@ function parseRecord(text: string, where: string): OutcomeRecord {
   } catch (error) {
     cause = error;
   }
-  throw notOutcome(where, cause);
+  throw notOutcome(where, cause, OF_DAMAGED_LINE);
 }

@@ -1,12 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, statSync } from 'node:fs';
+import { appendFileSync, existsSync, statSync } from 'node:fs';
 import {
   chmod,
   mkdir,
   mkdtemp,
   open,
   readFile,
+  rename,
   rm,
   symlink,
   truncate,
@@ -555,6 +556,66 @@ it('names the file when an outcome cannot be written, and writes nothing after i
   });
   expect(await lines()).toEqual([]);
   expect(existsSync(`${path}.lock`)).toBe(false);
+});
+
+it.for<[what: string, change: (text: string) => Promise<unknown>]>([
+  ['replaced', async (text) => (await writeFile(`${path}.new`, text), rename(`${path}.new`, path))],
+  ['deleted', () => rm(path)],
+])(
+  'ends the job when another program has %s the file, where no outcome would be stored',
+  async (how, { bench }) => {
+    const [, change] = how;
+    const changing = gate();
+    const task = ({ input }: { input: string }) => (input === 'a' ? undefined : changing.promise);
+    const job = bench.map(['a', 'b', 'c'], task, { checkpoint: path, concurrency: 1 });
+    await job.next();
+    await change(await readFile(path, 'utf8'));
+    changing.open();
+    const rest = (async () => {
+      while (!(await job.next()).done);
+    })();
+    const message =
+      /has changed, replaced or deleted the checkpoint .*inputs without an outcome there run again/;
+    await expect(rest).rejects.toMatchObject({ code: 'ERR_CHECKPOINT', message });
+  },
+);
+
+it('removes no line of a file that another program has changed', async ({ bench }) => {
+  await run(bench, ['a', 'b'], 'a');
+  const before = await readFile(path, 'utf8');
+  const added = before.replaceAll(/"index":\d/g, '"index":7');
+  const job = bench.run(['a'], () => writeFile(path, added + before), { checkpoint: path });
+  await expect(job).rejects.toMatchObject({ code: 'ERR_CHECKPOINT' });
+  expect(await readFile(path, 'utf8')).toContain(added + before);
+});
+
+it('says what to do with a damaged line between others', async ({ bench }) => {
+  await run(bench, ['a', 'b', 'c']);
+  const [first = '', second = '', ...rest] = (await readFile(path, 'utf8')).split('\n');
+  await writeFile(path, [first, second.slice(0, 20), ...rest].join('\n'));
+  await expect(run(bench, ['a', 'b', 'c'])).rejects.toThrow(
+    /line 2: .*delete the line, and its input runs again/,
+  );
+  await writeFile(path, [first, ...rest].join('\n'));
+  expect(await run(bench, ['a', 'b', 'c'])).toMatchObject([{ input: 'b' }]);
+});
+
+it('loses no outcome that another program adds while the file is read', async ({ bench }) => {
+  await run(bench, ['a']);
+  const line = await readFile(path, 'utf8');
+  const file = await open(path, 'a+');
+  const handles = Object.getPrototypeOf(file) as typeof file;
+  await file.close();
+  const read = handles.createReadStream;
+  const reading = vi.spyOn(handles, 'createReadStream').mockImplementationOnce(function (
+    this: typeof file,
+    how,
+  ) {
+    return read.call(this, how).once('end', () => appendFileSync(path, line));
+  });
+  onTestFinished(() => reading.mockRestore());
+  await expect(run(bench, ['a', 'b'])).rejects.toThrow('has changed, replaced or deleted the checkpoint');
+  expect(await readFile(path, 'utf8')).toBe(line + line);
 });
 
 it('is readable for its owner only, and so is its lock', async ({ bench }) => {
