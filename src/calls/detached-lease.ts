@@ -83,7 +83,7 @@ export function readDetachedLease<Session extends object>(
 }
 
 function readLeftovers(value: unknown): Handover['left'] {
-  const { hasHttpLogin, hasChangedWindow, mayBeReused, lasting, extensions, contexts } = isRecord(value)
+  const { hasHttpLogin, hasChangedWindow, mayBeReused, permanent, extensions, contexts } = isRecord(value)
     ? value
     : {};
   const texts = (list: unknown) =>
@@ -92,7 +92,7 @@ function readLeftovers(value: unknown): Handover['left'] {
     hasHttpLogin: hasHttpLogin === true,
     hasChangedWindow: hasChangedWindow === true,
     mayBeReused: mayBeReused !== false,
-    lasting: texts(lasting),
+    permanent: texts(permanent),
     extensions: texts(extensions),
     contexts: texts(contexts),
   };

@@ -10,7 +10,7 @@ export interface Leftovers {
   readonly hasHttpLogin: boolean;
   readonly hasChangedWindow: boolean;
   /** What no command removes. */
-  readonly lasting: readonly string[];
+  readonly permanent: readonly string[];
   readonly extensions: readonly string[];
   readonly contexts: readonly string[];
 }
@@ -29,10 +29,10 @@ export class BrowserState {
   #hasHttpLogin = false;
   /** A window with pages of the browser's own context has changed, or may have. */
   #hasChangedWindow = false;
-  readonly #lasting = new Set<string>();
+  readonly #permanent = new Set<string>();
   readonly #extensions = new Set<string>();
   readonly #mayReplaceOwnContext: boolean;
-  readonly #onLasting: (what: string) => void;
+  readonly #onPermanent: (what: string) => void;
 
   /**
    * @param how Whether the callback receives the browser's own context; whether a fresh context may take its place; what is called with
@@ -41,11 +41,11 @@ export class BrowserState {
   constructor(how: {
     readonly isOwnContextGiven: boolean;
     readonly mayReplaceOwnContext: boolean;
-    readonly onLasting: (what: string) => void;
+    readonly onPermanent: (what: string) => void;
   }) {
     this.#isOwnContextGiven = how.isOwnContextGiven;
     this.#mayReplaceOwnContext = how.mayReplaceOwnContext;
-    this.#onLasting = how.onLasting;
+    this.#onPermanent = how.onPermanent;
   }
 
   /** Something has happened in the browser's own context. */
@@ -76,7 +76,7 @@ export class BrowserState {
         if (!isInContext(session)) this.#hasHttpLogin = true;
       }),
       noteContexts(this.contexts),
-      noteInstalled((id) => this.#extensions.add(id), this.#noteLasting),
+      noteInstalled((id) => this.#extensions.add(id), this.#notePermanent),
       noteWindows(this.contexts, isInContext, () => (this.#hasChangedWindow = true)),
     ];
   }
@@ -97,24 +97,24 @@ export class BrowserState {
     return {
       hasHttpLogin: this.#hasHttpLogin,
       hasChangedWindow: this.#hasChangedWindow,
-      lasting: [...this.#lasting],
+      permanent: [...this.#permanent],
       extensions: [...this.#extensions],
       contexts: [...this.contexts],
     };
   }
 
   /** Continues with what the lease left in another process. It may have used the browser's own context. */
-  continue({ hasHttpLogin, hasChangedWindow, lasting, extensions, contexts }: Leftovers): void {
+  continue({ hasHttpLogin, hasChangedWindow, permanent, extensions, contexts }: Leftovers): void {
     this.touchOwnContext();
     this.#hasHttpLogin = hasHttpLogin;
     this.#hasChangedWindow = hasChangedWindow;
-    lasting.forEach(this.#noteLasting);
+    permanent.forEach(this.#notePermanent);
     for (const id of extensions) this.#extensions.add(id);
     for (const id of contexts) this.contexts.add(id);
   }
 
-  readonly #noteLasting = (what: string): void => {
-    this.#lasting.add(what);
-    this.#onLasting(what);
+  readonly #notePermanent = (what: string): void => {
+    this.#permanent.add(what);
+    this.#onPermanent(what);
   };
 }

@@ -12,7 +12,7 @@ export interface Installed {
 }
 
 /** Commands whose effect no command of the cleaning removes, with what they leave. */
-const LASTING = {
+const PERMANENT = {
   'PWA.install': 'a web app',
   'PWA.changeAppUserSettings': 'the settings of a web app',
   'Extensions.setStorageItems': 'data of an extension',
@@ -31,25 +31,25 @@ const OF_BROWSER = /^\s*(?:chrome|about):(?!\/\/(?:crash|hang|kill)\b|blank|srcd
  * Notes what a lease installs in the browser itself, outside of all its contexts.
  *
  * @param onExtension Called with the id of an extension that was loaded.
- * @param onLasting Called with what stays for as long as the browser runs.
+ * @param onPermanent Called with what stays for as long as the browser runs.
  */
-export function noteInstalled(onExtension: (id: string) => void, onLasting: (what: string) => void): Layer {
+export function noteInstalled(onExtension: (id: string) => void, onPermanent: (what: string) => void): Layer {
   const ofUrl = (url: unknown) => {
-    if (typeof url === 'string' && OF_BROWSER.test(url)) onLasting('perhaps other settings');
+    if (typeof url === 'string' && OF_BROWSER.test(url)) onPermanent('perhaps other settings');
   };
-  const lasting = Object.entries(LASTING).map(
-    ([name, what]) => [name, looking(() => onLasting(what))] as const,
+  const permanent = Object.entries(PERMANENT).map(
+    ([name, what]) => [name, looking(() => onPermanent(what))] as const,
   );
   return {
     name: 'installed',
     commands: {
-      ...Object.fromEntries(lasting),
+      ...Object.fromEntries(permanent),
       'Page.navigate': looking(({ url }) => ofUrl(url)),
       'Target.createTarget': looking(({ url }) => ofUrl(url)),
       'browsingContext.navigate': looking(({ url }) => ofUrl(url)),
       'goog:cdp.sendCommand': looking(({ method, params }) => {
         const name = String(method);
-        if (Object.hasOwn(LASTING, name)) onLasting(LASTING[name as keyof typeof LASTING]);
+        if (Object.hasOwn(PERMANENT, name)) onPermanent(PERMANENT[name as keyof typeof PERMANENT]);
         ofUrl(params?.['url']);
       }),
       'Extensions.loadUnpacked': async (_command, next) => {

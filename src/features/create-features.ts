@@ -3,7 +3,7 @@ import type { ConnectedLease } from '../lease/lease.js';
 import type { Together } from '../shared/together.js';
 import type { Declaration } from './declaration.js';
 import * as features from './features.js';
-import { StandIns } from './stand-ins.js';
+import { PlaceholderFiles } from './placeholder-files.js';
 
 type Creators = { readonly [Name in keyof typeof features]: (typeof features)[Name]['create'] };
 
@@ -26,7 +26,7 @@ export type PooledLease<Handles, Session extends object = object> = ConnectedLea
 interface ListedFeature {
   readonly declared: Declaration;
   /** Loads its class, unless its option is off. It sees all options. */
-  readonly create: (settings: never, standIns: StandIns) => Promise<LeaseFeature | undefined>;
+  readonly create: (settings: never, placeholders: PlaceholderFiles) => Promise<LeaseFeature | undefined>;
 }
 
 const all = Object.entries<ListedFeature>(features);
@@ -34,9 +34,9 @@ const all = Object.entries<ListedFeature>(features);
 /** Creates the features of a lease. */
 export async function createFeatures(settings: Settings): Promise<LeaseFeatures> {
   // Files that one feature announces, and another one receives.
-  const standIns = new StandIns();
+  const placeholders = new PlaceholderFiles();
   const creating = all.map(
-    async ([name, { create }]) => [name, await create(settings as never, standIns)] as const,
+    async ([name, { create }]) => [name, await create(settings as never, placeholders)] as const,
   );
   // First: the result of a feature replaces what stands for it.
   const off: LeaseFeature = {

@@ -81,7 +81,7 @@ export class HeldBrowser<Session extends object> {
       isOwnContextGiven: isOwnContextUsed,
       // Otherwise the caller wants the browser as it is, or its logins.
       mayReplaceOwnContext: isCleaned && grant.hasProfile !== true,
-      onLasting: (what) => {
+      onPermanent: (what) => {
         // Once: the caller reads it.
         if (!isCleaned || !this.#mayBeReused) return;
         this.context.preventReuse(`The lease left ${what} in the browser, which no command removes.`);

@@ -62,7 +62,7 @@ function connect(
     trust: { baseUrl: new URL('http://127.0.0.1/'), insecure: false, network: {} },
     spare: new SpareConnection({}),
     signal,
-    state: new BrowserState({ isOwnContextGiven: true, mayReplaceOwnContext: false, onLasting: () => {} }),
+    state: new BrowserState({ isOwnContextGiven: true, mayReplaceOwnContext: false, onPermanent: () => {} }),
     onPagesClosed: (urls) => void told.push(urls),
     extend: () => [],
   });

@@ -63,7 +63,8 @@ function endsOf(name: 'playwright' | 'puppeteer'): Record<string, End> {
         .withPooledBrowser(pool, use as never, { allowedHosts, ...options })
         .catch(() => undefined);
       const at = Date.now();
-      if (options?.release === 'leave') await pool.release(ended!.session.session_id, { reuse: false }).catch(() => {});
+      if (options?.release === 'leave')
+        await pool.release(ended!.session.session_id, { reuse: false }).catch(() => {});
       return at;
     };
   const lose: End = async (scene) => {

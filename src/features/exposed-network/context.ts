@@ -1,6 +1,6 @@
 import type { CdpClient } from '../../wire/cdp-client.js';
 import type { Opening } from '../../drivers/extension.js';
-import type { StandIns } from '../stand-ins.js';
+import type { PlaceholderFiles } from '../placeholder-files.js';
 import type { Bodies } from './response-bodies.js';
 import type { BrowserClients } from './browser-clients.js';
 import type { EventStreams } from './exposed-events.js';
@@ -13,13 +13,13 @@ import type { Targets } from './targets.js';
 export interface ExposePlan extends Opening {
   readonly hosts: ExposedHosts;
   /** Files of this machine that the browser downloads. */
-  readonly standIns: StandIns;
+  readonly placeholders: PlaceholderFiles;
   /** Called with each exposed host, and its port, that is requested. */
   readonly onRequest: (host: string) => void;
 }
 
 /** What lasts as long as the connection. */
-export interface Lasting extends ExposePlan {
+export interface ExposedConnection extends ExposePlan {
   /** What clients have set, and what they see. */
   readonly clients: BrowserClients;
   readonly sender: ExposedSender;
@@ -33,7 +33,7 @@ export interface Lasting extends ExposePlan {
 }
 
 /** What lasts as long as one WebSocket to the browser. */
-export interface Context extends Lasting {
+export interface Context extends ExposedConnection {
   readonly cdp: CdpClient;
   readonly targets: Targets;
   /** Aborts at the end of the WebSocket. */

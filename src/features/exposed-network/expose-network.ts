@@ -3,7 +3,7 @@ import type { StepOf } from '../../shared/telemetry.js';
 import type { FeatureContext, FeatureNeeds, LeaseFeature } from '../../lease/feature.js';
 import { addAdvice } from '../../shared/errors.js';
 import { isLoopback } from '../../shared/urls.js';
-import type { StandIns } from '../stand-ins.js';
+import type { PlaceholderFiles } from '../placeholder-files.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import type { ExposeNetworkSteps } from './options.js';
 import { isError } from '../../shared/globals.js';
@@ -14,14 +14,14 @@ const MOST_HOSTS = 1000;
 /** The option `exposeNetwork`. */
 export class ExposeNetwork implements LeaseFeature {
   readonly #hosts: string | undefined;
-  readonly #standIns: StandIns;
+  readonly #placeholders: PlaceholderFiles;
   /** The hosts that were reported. */
   readonly #reported = new Set<string>();
 
   /** Also without the option: it explains errors for which the option helps. */
-  constructor(hosts: string | undefined, standIns: StandIns) {
+  constructor(hosts: string | undefined, placeholders: PlaceholderFiles) {
     this.#hosts = hosts;
-    this.#standIns = standIns;
+    this.#placeholders = placeholders;
   }
 
   get needs(): FeatureNeeds {
@@ -40,7 +40,7 @@ export class ExposeNetwork implements LeaseFeature {
       emit({ type: 'host-exposed', sessionId, host });
     };
     const { ExposedNetwork } = await import('./exposed-network.js');
-    const network = new ExposedNetwork({ ...opening, standIns: this.#standIns, hosts, onRequest });
+    const network = new ExposedNetwork({ ...opening, placeholders: this.#placeholders, hosts, onRequest });
     return {
       useBrowser: (browser) => network.useBrowser(browser),
       explain: (error) => explainRefusal(error, opening, hosts),

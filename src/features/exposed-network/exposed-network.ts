@@ -6,7 +6,7 @@ import { freeLoggedObjects } from '../../wire/logged-objects.js';
 import type { EventParams, Session } from '../../wire/layer.js';
 import { Bodies } from './response-bodies.js';
 import { BrowserClients } from './browser-clients.js';
-import type { ExposePlan, Lasting } from './context.js';
+import type { ExposePlan, ExposedConnection } from './context.js';
 import { EventStreams, PART_ENDS, hideReconnects } from './exposed-events.js';
 import { ExposedSender } from './exposed-request.js';
 import { RequestBodies, ExposedUploads, UPLOAD_VALUES } from './request-bodies.js';
@@ -31,7 +31,7 @@ const PAUSES = { factor: 2, minTimeout: 100, maxTimeout: 1000, randomize: true }
  */
 export class ExposedNetwork {
   readonly #abort = new LinkedAbort();
-  readonly #lasting: Lasting;
+  readonly #connection: ExposedConnection;
   /** Over the current WebSocket. */
   #interception: Interception | undefined;
   readonly #opening: Promise<void>;
@@ -42,7 +42,7 @@ export class ExposedNetwork {
     // An option of Puppeteer.
     const { acceptInsecureCerts } = library.connectOptions as { acceptInsecureCerts?: unknown };
     const { signal } = this.#abort;
-    this.#lasting = {
+    this.#connection = {
       ...plan,
       clients,
       sender: new ExposedSender(acceptInsecureCerts === true),
@@ -52,7 +52,7 @@ export class ExposedNetwork {
       script: pageScript(hosts),
       end: signal,
     };
-    shared.stack.add(clients.layer, this.#lasting.uploads.layer);
+    shared.stack.add(clients.layer, this.#connection.uploads.layer);
     onAbort(plan.signal, () => this.#cut());
     // What limits the pages lets them wait.
     this.#opening = isExtended.then(() => this.#open());
@@ -61,13 +61,13 @@ export class ExposedNetwork {
 
   /** Resolves when the requests of all pages are answered. */
   async useBrowser(browser: object | undefined): Promise<void> {
-    const isPlaywright = browser !== undefined && this.#lasting.library.name === 'playwright';
+    const isPlaywright = browser !== undefined && this.#connection.library.name === 'playwright';
     await Promise.all([this.#opening, isPlaywright && this.#usePlaywright(browser as Browser)]);
   }
 
   /** With Playwright, the options of contexts are not visible otherwise, and scripts of its own replace WebSocket, too. */
   async #usePlaywright(one: Browser): Promise<void> {
-    const { sender, script: content } = this.#lasting;
+    const { sender, script: content } = this.#connection;
     const newContext = one.newContext.bind(one);
     one.newContext = async (options) => {
       // The browser does not report which context sent a request.
@@ -82,9 +82,9 @@ export class ExposedNetwork {
   /** Begins the interception. */
   async #open(): Promise<void> {
     const { signal } = this.#abort;
-    const socket = await this.#lasting.openCdp(signal);
+    const socket = await this.#connection.openCdp(signal);
     if (signal.aborted) return socket.cut('closed-by-us');
-    const interception = new Interception(socket, this.#lasting);
+    const interception = new Interception(socket, this.#connection);
     this.#interception = interception;
     await interception.open();
     void socket.ended.then(() => this.#replace());
@@ -101,7 +101,7 @@ export class ExposedNetwork {
   #cut(): void {
     this.#end();
     this.#interception?.cut();
-    this.#lasting.sender.close();
+    this.#connection.sender.close();
   }
 
   #end(): void {
@@ -120,7 +120,7 @@ export class ExposedNetwork {
         await delay(backoff(PAUSES, failures), signal).catch(() => {});
       }
     }
-    if (!signal.aborted) this.#lasting.onLost();
+    if (!signal.aborted) this.#connection.onLost();
   }
 }
 
@@ -135,16 +135,16 @@ export class Interception {
   readonly #abort: LinkedAbort;
   #isOpen = false;
 
-  constructor(socket: OwnClient, lasting: Lasting) {
+  constructor(socket: OwnClient, connection: ExposedConnection) {
     this.#socket = socket;
-    this.#abort = new LinkedAbort(lasting.end);
+    this.#abort = new LinkedAbort(connection.end);
     const targets: Targets = new Targets(
       () => cdp,
-      lasting.shared,
+      connection.shared,
       (session) => this.#prepare(session),
       (sessionId, contextId) => {
         this.#bridge.leave(sessionId, contextId);
-        for (const frameId of targets.framesOf(sessionId, contextId)) lasting.events.leave(frameId);
+        for (const frameId of targets.framesOf(sessionId, contextId)) connection.events.leave(frameId);
       },
     );
     const cdp: CdpClient = new CdpClient(socket, {
@@ -153,7 +153,7 @@ export class Interception {
       'Fetch.requestPaused': (paused) => this.#answer(paused),
       'Runtime.bindingCalled': (call, session) => this.#bridge.receive(call, session),
     });
-    const context = { ...lasting, cdp, targets, signal: this.#abort.signal };
+    const context = { ...connection, cdp, targets, signal: this.#abort.signal };
     const [streams, kept] = [new ExposedStreams(context), new ExposedUploads()];
     const kinds = {
       fetch: streams.requests,

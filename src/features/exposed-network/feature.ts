@@ -1,6 +1,6 @@
 import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
-import type { StandIns } from '../stand-ins.js';
+import type { PlaceholderFiles } from '../placeholder-files.js';
 import {
   exposeNetworkChecks,
   type ExposeNetworkOption,
@@ -22,5 +22,5 @@ export const declared = declareFeature<Types>()({
 const load = lazy(() => import('./expose-network.js'));
 
 /** @internal */
-export const create = async ({ exposeNetwork }: ExposeNetworkSettings, standIns: StandIns) =>
-  new (await load()).ExposeNetwork(exposeNetwork, standIns);
+export const create = async ({ exposeNetwork }: ExposeNetworkSettings, placeholders: PlaceholderFiles) =>
+  new (await load()).ExposeNetwork(exposeNetwork, placeholders);

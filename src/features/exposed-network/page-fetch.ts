@@ -148,7 +148,7 @@ export interface SliceMessage extends Told {
 }
 
 interface UploadValues {
-  /** What a stand-in begins with. The id and the size of what it stands for follow. */
+  /** What a placeholder begins with. The id and the size of what it stands for follow. */
   readonly mark: string;
   /** Bytes of the largest body that the browser passes to this process. */
   readonly most: number;
@@ -157,7 +157,7 @@ interface UploadValues {
 type Entries = Iterable<[string, FormDataEntryValue]>;
 
 /**
- * Replaces large bodies of `fetch` and XMLHttpRequest to exposed hosts by stand-ins, in a page or a worker: the browser passes a body as one message,
+ * Replaces large bodies of `fetch` and XMLHttpRequest to exposed hosts by placeholders, in a page or a worker: the browser passes a body as one message,
  * and drops a message that is too large, so the page would wait for ever. Runs there, before the page's own scripts, and so uses
  * nothing of this module.
  */
@@ -190,7 +190,7 @@ export function replaceUploads(bridge: BridgeInPage, { mark, most }: UploadValue
       else form.append(key, shortBlob(value, kept), value.name);
     return form;
   };
-  /** Returns the stand-in of a body that is large. @param kept Receives what the page keeps. */
+  /** Returns the placeholder of a body that is large. @param kept Receives what the page keeps. */
   const shorten = (body: unknown, kept: PageChannel[]) => {
     if (sizeOf(body) <= most) return body;
     if (body instanceof NativeBlob) return shortBlob(body, kept);

@@ -181,7 +181,7 @@ export class PausedRequest {
     }
     if (resourceType === 'Media') return isRange(received) ? 'range' : undefined;
     if (resourceType !== 'Document') return undefined;
-    if (!this.#context.standIns.arriveFrom(this.#session?.target.browserContextId)) return undefined;
+    if (!this.#context.placeholders.arriveFrom(this.#session?.target.browserContextId)) return undefined;
     // Of a link with a file name: the browser saves whatever it receives.
     const isDownload = networkId === undefined && request.headers['Accept'] === undefined;
     return isFile(received, isDownload) ? 'file' : undefined;
@@ -212,12 +212,12 @@ export class PausedRequest {
 
   #standIn(response: Unread): ExposedResponse {
     const { rest } = response;
-    const { standIns, end } = this.#context;
+    const { placeholders, end } = this.#context;
     rest.once(
       'close',
       onAbort(end, () => rest.destroy()),
     );
-    const size = standIns.add(this.#url, rest);
+    const size = placeholders.add(this.#url, rest);
     const headers = response.headers.filter((one) => !/^content-(length|encoding):/i.test(one));
     return { ...response, headers: [...headers, `content-length: ${size}`], body: [Buffer.alloc(size)] };
   }

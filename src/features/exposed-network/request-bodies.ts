@@ -130,7 +130,7 @@ function bytesOf(part: string | Uint8Array): Buffer {
 
 const MEGABYTE = 1024 * 1024;
 /**
- * Bytes of a body from which a page sends a stand-in. Over a debugging port, 256 MB of all messages may wait for this process: Chromium
+ * Bytes of a body from which a page sends a placeholder. Over a debugging port, 256 MB of all messages may wait for this process: Chromium
  * drops others. It sends a body twice, as JSON and in base64: each byte becomes 2.3 to 7.3 characters.
  */
 const MOST = 16 * MEGABYTE;
@@ -158,7 +158,7 @@ interface StandIn {
 /** What the script in pages needs to know. */
 export const UPLOAD_VALUES = { mark: MARK, most: MOST };
 
-/** The large bodies of requests: pages keep them, and send stand-ins, and this process reads them in slices. */
+/** The large bodies of requests: pages keep them, and send placeholders, and this process reads them in slices. */
 export class ExposedUploads implements ChannelKind {
   readonly most = MOST_KEPT;
   /** Who keeps a body, by its id. */
@@ -175,14 +175,14 @@ export class ExposedUploads implements ChannelKind {
     this.#kept.delete(id);
   }
 
-  /** Returns the size in bytes that a body has with what its stand-ins stand for. Undefined if it has none. */
+  /** Returns the size in bytes that a body has with what its placeholders stand for. Undefined if it has none. */
   sizeWith(body: Buffer): number | undefined {
     if (!body.includes(MARK)) return undefined;
-    return standInsOf(body).reduce((sum, { size, from, to }) => sum + size - (to - from), body.length);
+    return placeholdersOf(body).reduce((sum, { size, from, to }) => sum + size - (to - from), body.length);
   }
 
   /**
-   * Reads what the stand-ins of a body stand for. Rejects if a page does not answer.
+   * Reads what the placeholders of a body stand for. Rejects if a page does not answer.
    *
    * @param size Of the whole, in bytes.
    */
@@ -190,7 +190,7 @@ export class ExposedUploads implements ChannelKind {
     const whole = Buffer.allocUnsafe(size);
     let from = 0;
     let at = 0;
-    for (const one of standInsOf(body)) {
+    for (const one of placeholdersOf(body)) {
       at += body.copy(whole, at, from, one.from);
       at = await this.#readInto(whole, at, one, signal);
       from = one.to;
@@ -222,7 +222,7 @@ export class ExposedUploads implements ChannelKind {
   }
 }
 
-function standInsOf(body: Buffer): StandIn[] {
+function placeholdersOf(body: Buffer): StandIn[] {
   return [...body.toString('latin1').matchAll(STAND_IN)].map(({ 0: { length }, 1: id, 2: size, index }) => {
     return { id: id!, size: Number(size), from: index, to: index + length };
   });

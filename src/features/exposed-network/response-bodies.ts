@@ -4,7 +4,7 @@ import { raceAbort } from '../../shared/abort.js';
 import { valueOf, type Received, type ResponseHead } from './exposed-request.js';
 
 /** The memory for large bodies, in bytes: who needs more than is free waits, so that its server waits, too. Serves in order. */
-export class Room {
+export class ByteBudget {
   #free: number;
   readonly #queue: { readonly bytes: number; readonly enter: () => void }[] = [];
 
@@ -12,7 +12,7 @@ export class Room {
     this.#free = bytes;
   }
 
-  /** Waits for a number of bytes, at most those of the whole room. */
+  /** Waits for a number of bytes, at most those of the whole budget. */
   async take(bytes: number, signal: AbortSignal): Promise<void> {
     const turn = new Promise<void>((resolve) => this.#queue.push({ bytes, enter: resolve }));
     this.#admit();
@@ -41,9 +41,9 @@ export class Room {
   }
 }
 
-/** What one body occupies of a room. */
+/** What one body occupies of a budget. */
 export class Share {
-  #room: Room | undefined;
+  #budget: ByteBudget | undefined;
   #bytes = 0;
 
   get isTaken(): boolean {
@@ -51,26 +51,26 @@ export class Share {
   }
 
   /** Waits for a number of bytes. */
-  async take(room: Room, bytes: number, signal: AbortSignal): Promise<void> {
-    await room.take(bytes, signal);
-    this.#room = room;
+  async take(budget: ByteBudget, bytes: number, signal: AbortSignal): Promise<void> {
+    await budget.take(bytes, signal);
+    this.#budget = budget;
     this.#bytes = bytes;
   }
 
-  /** Takes the bytes that are missing to a number, and frees those of another room. Returns false if they are not free. */
-  tryGrow(room: Room, bytes: number): boolean {
-    const held = room === this.#room ? this.#bytes : 0;
+  /** Takes the bytes that are missing to a number, and frees those of another budget. Returns false if they are not free. */
+  tryGrow(budget: ByteBudget, bytes: number): boolean {
+    const held = budget === this.#budget ? this.#bytes : 0;
     const missing = Math.max(0, bytes - held);
-    if (!room.tryTake(missing)) return false;
-    if (room !== this.#room) this.free();
-    this.#room = room;
+    if (!budget.tryTake(missing)) return false;
+    if (budget !== this.#budget) this.free();
+    this.#budget = budget;
     this.#bytes = held + missing;
     return true;
   }
 
   free(): void {
-    this.#room?.give(this.#bytes);
-    this.#room = undefined;
+    this.#budget?.give(this.#bytes);
+    this.#budget = undefined;
     this.#bytes = 0;
   }
 }
@@ -125,9 +125,9 @@ export type Unread = ExposedResponse & { readonly rest: Readable };
 export class Bodies {
   readonly limits: StreamLimits;
   /** The memory for larger bodies that are delivered as a whole. */
-  readonly whole = new Room(2 * LARGEST_BODY);
+  readonly whole = new ByteBudget(2 * LARGEST_BODY);
   /** The memory for the beginnings of those whose pages can read the rest, until they do. */
-  readonly beginnings = new Room(LARGEST_BODY);
+  readonly beginnings = new ByteBudget(LARGEST_BODY);
 
   constructor(limits: StreamLimits = LIMITS) {
     this.limits = limits;

@@ -5,7 +5,7 @@ import type { BrowserFiles } from './browser-files.js';
 import { LARGEST_DOWNLOAD } from './options.js';
 import type { BrowserDownload, DownloadListener } from './download.js';
 import { isFolder, type DownloadFolders, type Folders } from './download-folders.js';
-import { writeContent, type StandIns } from '../stand-ins.js';
+import { writeContent, type PlaceholderFiles } from '../placeholder-files.js';
 import { createAbort } from '../../shared/globals.js';
 
 /** A file on this machine. */
@@ -18,7 +18,7 @@ interface ArrivedFile {
 interface PlanOfArrivals {
   readonly files: BrowserFiles;
   readonly folders: DownloadFolders;
-  readonly standIns: StandIns;
+  readonly placeholders: PlaceholderFiles;
   readonly listener: DownloadListener | undefined;
 }
 
@@ -26,7 +26,7 @@ interface PlanOfArrivals {
 export class DownloadArrivals {
   readonly #plan: PlanOfArrivals;
   readonly #emptied: Promise<unknown>[] = [];
-  /** Ends the arrival of a file that had a stand-in, by the id of the download. */
+  /** Ends the arrival of a file that had a placeholder, by the id of the download. */
   readonly #arriving = new Map<string, () => void>();
   readonly #canceled = new Set<string>();
 
@@ -46,8 +46,8 @@ export class DownloadArrivals {
   /** Resolves to undefined if nobody needs the file here. */
   async bring(download: BrowserDownload, filePath: string | undefined): Promise<ArrivedFile | undefined> {
     const { guid, url, received } = download;
-    const { folders, standIns, listener, files } = this.#plan;
-    const content = standIns.take(url, received);
+    const { folders, placeholders, listener, files } = this.#plan;
+    const content = placeholders.take(url, received);
     const saved = folders.of(guid, filePath);
     const from = filePath ?? `${saved?.there}/${guid}`;
     const here = await this.#folderFor(saved);
@@ -86,7 +86,7 @@ export class DownloadArrivals {
 
   /** No file arrives: its download has failed. */
   drop({ url, total }: BrowserDownload): void {
-    this.#plan.standIns.take(url, total)?.destroy();
+    this.#plan.placeholders.take(url, total)?.destroy();
   }
 
   /** Removes what the browser has of a file that nobody waits for any longer. A file of this machine is removed with its folder. */
@@ -106,7 +106,7 @@ export class DownloadArrivals {
     for (const emptied of this.#emptied) await emptied;
   }
 
-  /** Lets the content of a file take the place of its stand-in. */
+  /** Lets the content of a file take the place of its placeholder. */
   async #receive(download: BrowserDownload, content: Readable, path: string): Promise<void> {
     const { guid } = download;
     const canceled = createAbort();

@@ -7,7 +7,7 @@ import type { BrowserDownload, DownloadListener, DownloadPage } from './download
 import { countDownloads } from '../../clean/open-requests.js';
 import type { CommandParams, EventParams, Layer, Session } from '../../wire/layer.js';
 import type { Opening } from '../../drivers/extension.js';
-import type { StandIns } from '../stand-ins.js';
+import type { PlaceholderFiles } from '../placeholder-files.js';
 import { Uploads } from './uploads.js';
 
 type Progress = EventParams<'Browser.downloadProgress'>;
@@ -15,7 +15,7 @@ type Progress = EventParams<'Browser.downloadProgress'>;
 interface PlanOfDownloads extends Opening {
   /** Receives the downloads, with the option `downloads`. */
   readonly listener: DownloadListener | undefined;
-  readonly standIns: StandIns;
+  readonly placeholders: PlaceholderFiles;
 }
 
 /**
@@ -54,11 +54,11 @@ export class DownloadWatch {
       onBegun: (params) => this.#onBegun(params),
       onProgress: (params) => void this.#onProgress(params),
     });
-    const { listener, standIns } = plan;
-    standIns.arriveFrom = (context) => this.#named.get(context) ?? this.#named.get(undefined) ?? false;
+    const { listener, placeholders } = plan;
+    placeholders.arriveFrom = (context) => this.#named.get(context) ?? this.#named.get(undefined) ?? false;
     this.#folders = new DownloadFolders(plan.isElsewhere);
     const [files, folders] = [this.#files, this.#folders];
-    this.#arrivals = new DownloadArrivals({ files, folders, standIns, listener });
+    this.#arrivals = new DownloadArrivals({ files, folders, placeholders, listener });
     this.#uploads = new Uploads(this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
     plan.shared.stack.add(this.#layer);
     void plan.own.ended.then(() => this.close());

@@ -2,7 +2,7 @@ import { placeFile, prepareFolder } from '../files.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from './download.js';
 import type { ConnectExtension, Opening } from '../../drivers/extension.js';
 import { createTemporaryFolder } from '../../shared/connection-folder.js';
-import type { StandIns } from '../stand-ins.js';
+import type { PlaceholderFiles } from '../placeholder-files.js';
 import { DownloadWatch } from './download-watch.js';
 import { inTime } from '../../lease/in-time.js';
 import type { StepOf } from '../../shared/telemetry.js';
@@ -58,15 +58,15 @@ export class Downloads implements LeaseFeature {
   readonly files: Download[] = [];
   readonly summary: DownloadsResult = { downloads: this.files };
   readonly #options: DownloadsSettings | undefined;
-  readonly #standIns: StandIns;
+  readonly #placeholders: PlaceholderFiles;
   /** Of the present connection. */
   #watch: DownloadWatch | undefined;
   /** Since the pool leased a browser, with the option. */
   #arriving: ArrivingFiles | undefined;
 
-  constructor(options: DownloadsSettings | undefined, standIns: StandIns) {
+  constructor(options: DownloadsSettings | undefined, placeholders: PlaceholderFiles) {
     this.#options = options;
-    this.#standIns = standIns;
+    this.#placeholders = placeholders;
     this.timeout = (options?.timeout ?? 0) + SLACK;
   }
 
@@ -88,8 +88,8 @@ export class Downloads implements LeaseFeature {
     this.#watch = undefined;
     const { library, own, shared } = opening;
     if (!library.sharesFiles) return undefined;
-    const [listener, standIns] = [this.#arriving, this.#standIns];
-    const watch = new DownloadWatch({ ...opening, listener, standIns });
+    const [listener, placeholders] = [this.#arriving, this.#placeholders];
+    const watch = new DownloadWatch({ ...opening, listener, placeholders });
     this.#watch = watch;
     const stop = async () => watch.close();
     if (!listener || library.savesDownloads) return { stop };

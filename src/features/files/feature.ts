@@ -1,6 +1,6 @@
 import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
-import type { StandIns } from '../stand-ins.js';
+import type { PlaceholderFiles } from '../placeholder-files.js';
 import {
   downloadsChecks,
   type DownloadsFeatureOptions,
@@ -23,5 +23,5 @@ export const declared = declareFeature<Types>()({
 const load = lazy(() => import('./downloads.js'));
 
 /** @internal */
-export const create = async ({ downloads }: DownloadsFeatureSettings, standIns: StandIns) =>
-  new (await load()).Downloads(downloads, standIns);
+export const create = async ({ downloads }: DownloadsFeatureSettings, placeholders: PlaceholderFiles) =>
+  new (await load()).Downloads(downloads, placeholders);

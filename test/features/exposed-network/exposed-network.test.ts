@@ -17,7 +17,7 @@ import { PageBridge } from '../../../src/features/exposed-network/bridge.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import {
   Bodies,
-  Room,
+  ByteBudget,
   Share,
   type StreamLimits,
   TooLargeError,
@@ -492,7 +492,7 @@ describe('a request of an exposed URL', () => {
 
   it('frees the memory of a body whose page was left while it waited for its turn, or can read the rest', async () => {
     const { signal } = new AbortController();
-    const [whole, beginnings] = [new Room(10), new Room(10)];
+    const [whole, beginnings] = [new ByteBudget(10), new ByteBudget(10)];
     const share = new Share();
     await share.take(whole, 10, signal);
     const left = new AbortController();

@@ -12,7 +12,7 @@ import type { WebSocket } from 'ws';
 import type { Opening } from '../../../src/drivers/extension.js';
 import type { DownloadListener } from '../../../src/features/files/download.js';
 import { DownloadWatch } from '../../../src/features/files/download-watch.js';
-import { StandIns } from '../../../src/features/stand-ins.js';
+import { PlaceholderFiles } from '../../../src/features/placeholder-files.js';
 import type { Client } from '../../../src/wire/client.js';
 import { Wire } from '../../../src/wire/wire.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
@@ -45,9 +45,9 @@ function watchOn({ url }: PlayedBrowser, wire: Wire, { isElsewhere = false, list
     onLost: () => {},
     signal: over.signal,
   };
-  const standIns = new StandIns();
-  const watch = new DownloadWatch({ ...opening, listener, standIns });
-  return { watch, opening, standIns, over };
+  const placeholders = new PlaceholderFiles();
+  const watch = new DownloadWatch({ ...opening, listener, placeholders });
+  return { watch, opening, placeholders, over };
 }
 
 describe('downloads', () => {
@@ -67,7 +67,7 @@ describe('downloads', () => {
   let socket: Client;
   let client: WebSocket;
   let watch: DownloadWatch;
-  let standIns: StandIns;
+  let placeholders: PlaceholderFiles;
   /** What the page says about the size of each file, if that is not true. */
   let shownSize: number | undefined;
 
@@ -87,7 +87,7 @@ describe('downloads', () => {
 
   async function connect(isElsewhere = false): Promise<void> {
     ({ wire, socket, client } = await browser.connect());
-    ({ watch, standIns } = watchOn(browser, wire, { isElsewhere }));
+    ({ watch, placeholders } = watchOn(browser, wire, { isElsewhere }));
     socket.onMessage = (data) => void seen.push(String(data));
     browser.onText = playFiles();
   }
@@ -181,8 +181,8 @@ describe('downloads', () => {
     expect(browser.dialled).toBe(1);
   });
 
-  it('lets a file of this machine take the place of its stand-in, before the library sees the end', async () => {
-    const size = standIns.add(`${BEGUN.url}#part`, Readable.from([CONTENT, CONTENT]));
+  it('lets a file of this machine take the place of its placeholder, before the library sees the end', async () => {
+    const size = placeholders.add(`${BEGUN.url}#part`, Readable.from([CONTENT, CONTENT]));
     await writeFile(`${folder}/${GUID}`, Buffer.alloc(size));
     expect(await download(undefined, size)).toBe('completed');
     expect(readFileSync(`${folder}/${GUID}`).equals(Buffer.concat([CONTENT, CONTENT]))).toBe(true);
@@ -193,8 +193,8 @@ describe('downloads', () => {
     ['whose content breaks off', () => Readable.from(broken()), `FOLDER/${GUID}`],
     ['whose content was lost before', () => new PassThrough().destroy(), `FOLDER/${GUID}`],
     ['that is saved where only the caller knows', () => Readable.from([CONTENT]), '/only/there/report.pdf'],
-  ])('reports a stand-in as canceled %s, and leaves no part of it', async (_why, content, path) => {
-    const size = standIns.add(BEGUN.url, content());
+  ])('reports a placeholder as canceled %s, and leaves no part of it', async (_why, content, path) => {
+    const size = placeholders.add(BEGUN.url, content());
     await writeFile(`${folder}/${GUID}`, Buffer.alloc(size));
     expect(await download(path.replace('FOLDER', folder), size)).toBe('canceled');
     if (path.startsWith('FOLDER')) expect(await readdir(folder)).toEqual([]);
@@ -203,7 +203,7 @@ describe('downloads', () => {
   /** The content of a file without an end, which arrives. */
   async function endless(): Promise<PassThrough> {
     const content = new PassThrough();
-    startDownload(undefined, standIns.add(BEGUN.url, content));
+    startDownload(undefined, placeholders.add(BEGUN.url, content));
     await expect
       .poll(() => content.listenerCount('data') + content.listenerCount('readable'))
       .toBeGreaterThan(0);
@@ -220,7 +220,7 @@ describe('downloads', () => {
   it('ends a download that the library cancels before its content arrives', async () => {
     await using site = await Site.open((_request, response) => void response.write(Buffer.alloc(1 << 20)));
     const [content] = (await once(get(site.url), 'response')) as [IncomingMessage];
-    const size = standIns.add(BEGUN.url, content);
+    const size = placeholders.add(BEGUN.url, content);
     begin();
     await expect.poll(() => seen.join()).toContain('downloadWillBegin');
     socket.send(JSON.stringify({ id: 2, method: 'Browser.cancelDownload', params: { guid: GUID } }));
@@ -236,12 +236,12 @@ describe('downloads', () => {
     expect(content.destroyed).toBe(true);
   });
 
-  it('has stand-ins only where the files that a context downloads arrive on this machine', () => {
+  it('has placeholders only where the files that a context downloads arrive on this machine', () => {
     const set = (behavior: string, browserContextId?: string) => {
       const params = { behavior, downloadPath: folder, browserContextId };
       socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
     };
-    const arrive = () => [standIns.arriveFrom('other'), standIns.arriveFrom('mine')];
+    const arrive = () => [placeholders.arriveFrom('other'), placeholders.arriveFrom('mine')];
     expect(arrive()).toEqual([false, false]);
     set('allowAndName', 'mine');
     expect(arrive()).toEqual([false, true]);
@@ -416,7 +416,7 @@ it(`touches no host and no file that a browser names, whatever it sends (${MESSA
     const exposed = new ExposedNetwork({
       ...opening,
       hosts: new ExposedHosts('localhost:1'),
-      standIns: new StandIns(),
+      placeholders: new PlaceholderFiles(),
       onRequest: () => {},
     });
     await Promise.race([exposed.useBrowser(undefined), sleep(500)]).catch(() => {});

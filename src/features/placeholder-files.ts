@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { clock } from '../shared/clock.js';
 import { namingFile } from '../shared/naming-file.js';
 
-/** Milliseconds in which the browser must download a stand-in: a distant browser is slow, and a frame may not download anything. */
+/** Milliseconds in which the browser must download a placeholder: a distant browser is slow, and a frame may not download anything. */
 const LONGEST_WAIT = 60_000;
 
 /** The content of a file that was lost before its download. */
@@ -15,21 +15,21 @@ const LOST = new PassThrough().destroy();
  * Files whose content is on this machine. The browser downloads a few bytes in their place, with their name, and the content takes the
  * place of these bytes before the library learns that the download has completed.
  */
-export class StandIns {
+export class PlaceholderFiles {
   /** Whether the files that a context downloads arrive on this machine. */
   arriveFrom: (contextId: string | undefined) => boolean = () => false;
-  /** By the size of the stand-in and the URL. */
+  /** By the size of the placeholder and the URL. */
   readonly #waiting = new Map<string, Readable>();
   #lastSize = 0;
 
-  /** Adds a file. Returns the size of its stand-in in bytes, which no other one has. */
+  /** Adds a file. Returns the size of its placeholder in bytes, which no other one has. */
   add(url: string, content: Readable): number {
     const key = keyOf(url, ++this.#lastSize);
     this.#waiting.set(key, content);
     const timer = clock.setTimeout(() => this.#waiting.has(key) && content.destroy(), LONGEST_WAIT).unref();
     content.once('close', () => {
       clock.clearTimeout(timer);
-      // Its stand-in must not pass for the file.
+      // Its placeholder must not pass for the file.
       if (this.#waiting.has(key)) this.#waiting.set(key, LOST);
     });
     // Whoever reads the content receives its error.
