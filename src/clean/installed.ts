@@ -13,6 +13,9 @@ export interface Installed {
 
 /** Commands whose effect no command of the cleaning removes, with what they leave. */
 const PERMANENT = {
+  // The commands within are not read.
+  'Target.exposeDevToolsProtocol': 'what commands within a message of the domain Target have set',
+  'Target.sendMessageToTarget': 'what commands within a message of the domain Target have set',
   'PWA.install': 'a web app',
   'PWA.changeAppUserSettings': 'the settings of a web app',
   'Extensions.setStorageItems': 'data of an extension',

@@ -63,7 +63,7 @@ async function connectOnce<Handles>(
 ): Promise<OpenConnection<Handles>> {
   const { protocol } = plan.settings;
   const { trust, spare } = plan;
-  const shared = newShared(plan.onMalformed ? { onMalformed: plan.onMalformed } : {});
+  const shared = newShared(plan.onMalformed);
   const wire = await openWire(grant, { protocol, trust, signal, spare, shared });
   const socket = wire.main;
   const browser = new OpenBrowser(grant, plan, wire, signal);

@@ -26,8 +26,6 @@ export interface AnySocket {
   /** Closes the connection at once: no further message reaches the browser. */
   cut(reason?: SocketEnd): void;
   /** @internal */
-  sendRead: Client['sendRead'];
-  /** @internal */
   request: Client['request'];
   /** @internal */
   readonly wire: Client['wire'];

@@ -44,6 +44,8 @@ export class Client implements CdpPort, AnyClient {
   readonly ended: Promise<SocketEnd>;
   /** Resolves when the client can no longer use its connection: at its end, or when it was taken from the client. */
   readonly detached: Promise<void>;
+  /** Only of a client that has the connection itself. */
+  readonly requestParts?: NonNullable<CdpPort['requestParts']>;
   isDetached = false;
   /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
@@ -56,18 +58,15 @@ export class Client implements CdpPort, AnyClient {
     this.kind = kind;
     this.root = root;
     this.ended = wire.ended;
+    if (root === undefined)
+      this.requestParts = (command, parts, settle) => wire.requestParts(this, command, parts, settle);
     this.detached = new Promise((resolve) => (this.#detach = resolve));
     void wire.ended.then(() => this.detach());
   }
 
   /** Sends a message of the client. After its end it is dropped. */
   send(data: string | Frame, isBinary = false): void {
-    this.sendRead(parseMessage(data), isBinary);
-  }
-
-  /** The same with a message that is read already. */
-  sendRead(command: WireMessage<string | Frame>, isBinary = false): void {
-    if (!this.isDetached) this.wire.fromClient(this, this.#inRoot(command), isBinary);
+    if (!this.isDetached) this.wire.fromClient(this, this.#inRoot(parseMessage(data)), isBinary);
   }
 
   /** Sends a command of this library, which the layers see if they see those of the client. */
@@ -75,15 +74,6 @@ export class Client implements CdpPort, AnyClient {
     if (this.isDetached) return settle(undefined);
     const { sessionId = this.root } = command;
     this.wire.fromClient(this, writtenMessage({ ...command, sessionId }), false, settle);
-  }
-
-  /** Only of a client that has the connection itself. */
-  requestParts(
-    command: Message,
-    parts: Iterable<Uint8Array>,
-    settle: (response: WireMessage | undefined) => void,
-  ): void {
-    this.wire.requestParts(this, command, parts, settle);
   }
 
   listen(onEvent: (event: WireMessage) => void): void {

@@ -431,6 +431,8 @@ export const COMMANDS = {
     downloadThroughput: may(v.number()),
     uploadThroughput: may(v.number()),
   }),
+  'Target.exposeDevToolsProtocol': v.looseObject({}),
+  'Target.sendMessageToTarget': v.looseObject({}),
   'PWA.install': v.looseObject({}),
   'PWA.changeAppUserSettings': v.looseObject({}),
   'Extensions.loadUnpacked': v.looseObject({}),

@@ -9,12 +9,16 @@ import { until } from '../shared/until.js';
  */
 export async function openInFirstPage(socket: Pick<Client, 'wire'>, url: string): Promise<void> {
   const cdp = await socket.wire.openOwn();
-  const page = (await cdp.targets()).find(({ type }) => type === 'page');
-  const sessionId = await cdp.attach(page?.targetId ?? (await cdp.openPage()));
-  const { errorText } = await cdp.send('Page.navigate', { url }, sessionId);
-  if (errorText !== undefined) await until(NOT_BLANK, () => makeBlank(cdp, sessionId));
-  cdp.close();
-  if (errorText !== undefined) throw new Error(`The page could not be loaded: ${errorText}.`);
+  try {
+    const page = (await cdp.targets()).find(({ type }) => type === 'page');
+    const sessionId = await cdp.attach(page?.targetId ?? (await cdp.openPage()));
+    const { errorText } = await cdp.send('Page.navigate', { url }, sessionId);
+    if (errorText === undefined) return;
+    await until(NOT_BLANK, () => makeBlank(cdp, sessionId));
+    throw new Error(`The page could not be loaded: ${errorText}.`);
+  } finally {
+    cdp.close();
+  }
 }
 
 const NOT_BLANK = 'The page does not become blank.';

@@ -70,15 +70,16 @@ export class Stack {
   readonly #layers: Layer[] = [];
   readonly #ofCommands = new Map<string, readonly CommandHandler[]>();
   readonly #ofEvents = new Map<string, readonly EventHandler[]>();
-  /** A layer sees every command. */
+  /** A layer limits what clients can do. */
   isLimit = false;
 
-  /** Adds layers, which are nearer to the browser than those before. */
+  /** Adds layers, each at its place. */
   add(...layers: readonly Layer[]): void {
     this.#layers.push(...layers);
+    this.#layers.sort((one, other) => placeOf(one) - placeOf(other));
     this.#ofCommands.clear();
     this.#ofEvents.clear();
-    this.isLimit = this.#layers.some(({ commands }) => commands?.['*']);
+    this.isLimit = this.#layers.some(({ isLimit }) => isLimit);
   }
 
   /** The handlers of a command, from the client to the browser. */
@@ -166,6 +167,10 @@ export class Stack {
     };
     return step(0, undefined);
   }
+}
+
+function placeOf({ at }: Layer): number {
+  return ['clients', undefined, 'browser'].indexOf(at);
 }
 
 interface How {

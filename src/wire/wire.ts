@@ -2,7 +2,7 @@ import type { SpareConnection } from '../net/spare-connection.js';
 import { clock, startTimer } from '../shared/clock.js';
 import type { NetworkSettings } from '../shared/network.js';
 import { endTasks } from '../shared/process-state.js';
-import { CdpClient, type EventListeners } from './cdp-client.js';
+import { CdpClient } from './cdp-client.js';
 import { Client, type CdpPort, type ClientKind } from './client.js';
 import { Flight } from './flight.js';
 import type { Frame, Message, Protocol, SocketEnd, WireMessage } from './forms.js';
@@ -32,19 +32,16 @@ export interface Shared {
   readonly stack: Stack;
   readonly sessions: Sessions<Client>;
   readonly starts: PageStarts;
-  /** Whether an event that no layer reads is what its client expects. */
-  readonly isExpected: (event: WireMessage) => boolean;
   /** Called with the name of an event that is not what the protocol says. No client receives it. */
   readonly onMalformed: (name: string) => void;
 }
 
-export function newShared(how: Partial<Pick<Shared, 'isExpected' | 'onMalformed'>> = {}): Shared {
+export function newShared(onMalformed: Shared['onMalformed'] = () => {}): Shared {
   return {
     stack: new Stack(),
     sessions: new Sessions(),
     starts: new PageStarts(),
-    isExpected: how.isExpected ?? fits,
-    onMalformed: how.onMalformed ?? (() => {}),
+    onMalformed,
   };
 }
 
@@ -119,8 +116,8 @@ export class Wire {
   }
 
   /** Opens a client of our own, in a session of the browser. */
-  async openOwn(listeners?: EventListeners, timeout?: number): Promise<CdpClient> {
-    return new CdpClient(await this.openSession('own'), listeners, timeout);
+  async openOwn(): Promise<CdpClient> {
+    return new CdpClient(await this.openSession('own'));
   }
 
   /** Takes the connection from its client, who receives nothing more: no layer sees what happens from now on. */
@@ -162,7 +159,8 @@ export class Wire {
     };
     // While the browser works, only what names the command is kept of it.
     const about = { id, method, sessionId };
-    const receive = settle ?? ((response) => response && client.receive(response));
+    const receive =
+      settle ?? ((response) => (response ? void this.#deliver(client, response, isBinary) : undefined));
     stack.command(whole, handlers, { client, sessions, send }).then(
       (answer) => receive(answerTo(about, answer)),
       (error: unknown) => receive(faultFor(about, error)),
@@ -243,7 +241,7 @@ export class Wire {
     if (method === undefined && (type !== 'error' || error === undefined)) return undefined;
     if (type === 'event' && params === undefined) return undefined;
     if (type === 'error') expectResponse(message);
-    const { stack, sessions, isExpected, onMalformed } = this.shared;
+    const { stack, sessions, onMalformed } = this.shared;
     const client = this.#receiverOf(message);
     try {
       if (method !== undefined && OF_TARGETS.test(method) && !sessions.note(message, client))
@@ -252,7 +250,7 @@ export class Wire {
       if (client.isDetached || sessions.isAboutHidden(message)) return undefined;
       const handlers = stack.eventHandlers(method);
       // The handlers receive what is read.
-      if ((handlers.length === 0 || !isRead(method)) && !isExpected(message)) throw new MalformedMessage();
+      if ((handlers.length === 0 || !isRead(method)) && !fits(message)) throw new MalformedMessage();
       if (handlers.length === 0) return { client, message };
       let now: Receiver | undefined;
       let isLater = false;

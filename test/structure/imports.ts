@@ -43,7 +43,7 @@ const OF_FEATURES = [
   'upload',
   'recording',
   'screenshot',
-  'expose',
+  'exposed?-?(?:network|hosts?)',
   'nested',
   'start-?url',
 ];

@@ -35,9 +35,6 @@ function add(...layers: readonly Omit<Layer, 'name'>[]): void {
   wire.shared.stack.add(...layers.map((one) => ({ name: 'a test', ...one })));
 }
 
-/** Lets no client around the layers. */
-const LIMIT: Layer['commands'] = { '*': (_command, next) => next() };
-
 function command(id: number, method: string, params: object, more: object = {}): string {
   return JSON.stringify({ id, method, params, ...more });
 }
@@ -46,8 +43,8 @@ const received = () => browser.received.map((text) => JSON.parse(text) as Record
 
 it('answers a command with an error when a feature refuses its result, and keeps the connection', async () => {
   add({
+    isLimit: true,
     commands: {
-      ...LIMIT,
       'Target.createTarget': async (_command, next) => {
         await next();
         throw new Error('It is not yours.');
@@ -84,8 +81,8 @@ it('gives its own commands ids that no client can guess', async () => {
 it('adds the parameters of features to each context, in their order, and leaves other commands as they are', async () => {
   const others: string[] = [];
   add({
+    isLimit: true,
     commands: {
-      ...LIMIT,
       'Target.createBrowserContext': (_command, next) => next({ proxyServer: 'dead', proxyBypassList: 'a' }),
       // A client of the default context gets another one.
       'Target.createTarget': ({ params }, next) =>
@@ -414,12 +411,48 @@ it('has several clients: a recorder that pauses and a relay see neither the libr
   expect(await again.attach('t')).toBe('child of session3');
 });
 
+it('puts a layer at its place, whenever it is added', async () => {
+  const passed: string[] = [];
+  const layer = (name: string, at?: Layer['at']): Omit<Layer, 'name'> => ({
+    ...(at && { at }),
+    commands: { '*': (_command, next) => (passed.push(name), next()) },
+  });
+  add(layer('at the browser', 'browser'), layer('first'));
+  add(layer('second'), layer('at the clients', 'clients'));
+  socket.send(command(1, 'Page.enable', {}));
+  await expect.poll(() => received()).toHaveLength(1);
+  expect(passed).toEqual(['at the clients', 'first', 'second', 'at the browser']);
+  // A layer that only sees all commands is no limit.
+  expect(wire.shared.stack.isLimit).toBe(false);
+});
+
+it('ends the connection at a large answer that no library can read, also if a layer has seen it', async () => {
+  add({ commands: { 'Page.navigate': (_command, next) => next() } });
+  socket.onMessage = (data) => void JSON.parse(String(data));
+  browser.onText = (_text, page) => page.send(`{"id":1,"result":{"a":"${'a'.repeat(100_000)}","b":nothing}}`);
+  socket.send(command(1, 'Page.navigate', { url: 'about:blank' }));
+  expect(await wire.ended).toBe('dropped');
+});
+
+it('sends a large body of a client that has a session there', async () => {
+  const sessionOf = new Map<unknown, unknown>();
+  browser.onText = (text, page) => {
+    const { id, sessionId, method } = JSON.parse(text) as Record<string, unknown>;
+    if (method === 'Fetch.fulfillRequest') sessionOf.set(sessionId, text.length);
+    const result = { sessionId: 'own' };
+    page.send(JSON.stringify({ id, result, sessionId }));
+  };
+  const cdp = await wire.openOwn();
+  await cdp.sendWithBody('Fetch.fulfillRequest', { requestId: 'r' }, 'body', [Buffer.alloc(4_000_000)]);
+  expect([...sessionOf.keys()]).toEqual(['own']);
+});
+
 it('parses each message once, however many readers it has', async () => {
   const parsed = vi.spyOn(JSON, 'parse');
   add(
     {
+      isLimit: true,
       commands: {
-        ...LIMIT,
         'Target.createTarget': async (_command, next) => (await next()).with({ more: 1 }),
       },
     },

@@ -223,6 +223,8 @@ export class HostLimit {
   /** Between all clients and the browser. */
   readonly #layer: Layer = {
     name: 'allowed-hosts',
+    at: 'browser',
+    isLimit: true,
     commands: {
       '*': ({ method }, next) => {
         if (this.#ending) throw new Error('The lease has ended.');

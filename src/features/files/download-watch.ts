@@ -71,11 +71,6 @@ export class DownloadWatch {
       this.#fail(download, new Error('the connection to the browser was closed'));
   }
 
-  /** Whether somebody receives the files, with the option `downloads`. */
-  get hasListener(): boolean {
-    return this.#plan.listener !== undefined;
-  }
-
   /**
    * Prepares `saveAll`. The downloads of each context that the library opens from now on are saved.
    *

@@ -16,6 +16,7 @@ import { PlaceholderFiles } from '../../../src/features/placeholder-files.js';
 import type { Client } from '../../../src/wire/client.js';
 import { Wire } from '../../../src/wire/wire.js';
 import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
+import { RequestBodies } from '../../../src/features/exposed-network/request-bodies.js';
 import { ExposedNetwork } from '../../../src/features/exposed-network/exposed-network.js';
 import { Fuzzer } from '../../support/cdp-fuzz.js';
 import { PlayedBrowser, settle } from '../../support/played-browser.js';
@@ -355,6 +356,28 @@ describe('downloads', () => {
     await expect.poll(() => seen.join()).toContain('Page.later');
     await watch.leaveNothing();
     expect(files.get(`${folder}/${GUID}`)).toHaveLength(0);
+  });
+
+  it('lets a form with exposed hosts send the file of this machine, and none that the browser names', async () => {
+    await connect(true);
+    const bodies = new RequestBodies();
+    wire.shared.stack.add(bodies.layer);
+    browser.onText = playFiles();
+    const [path, other] = [join(folder, 'mine.txt'), join(folder, 'secret.txt')];
+    await writeFile(path, 'mine');
+    await writeFile(other, 'secret');
+    socket.send(JSON.stringify({ id: 1, method: 'DOM.setFileInputFiles', params: { files: [path] } }));
+    await expect.poll(() => seen.some((text) => text.includes('"id":1,'))).toBe(true);
+    const read = async (name: string) => {
+      const head = Buffer.from(`Content-Disposition: form-data; name="f"; filename="${name}"\r\n\r\n`);
+      const postDataEntries = [{ bytes: head.toString('base64') }, {}];
+      const paused = { request: { hasPostData: true, postDataEntries }, frameId: '' };
+      const sources = { targets: { containing: async () => sources }, kept: { sizeWith: () => undefined } };
+      const upload = await bodies.read(paused as never, sources as never, new AbortController().signal);
+      return String(upload.bytes).slice(head.length);
+    };
+    expect(await read('mine.txt')).toBe('mine');
+    await expect(read('secret.txt')).rejects.toThrow('file');
   });
 
   it('leaves nothing of an upload that is under way at the end', async () => {
