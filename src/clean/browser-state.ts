@@ -67,7 +67,7 @@ export class BrowserState {
 
   /** The layers that note what the clients of a connection leave. */
   layers(): readonly Layer[] {
-    // Of a page in a context of the lease, with which most of what it did ends.
+    // Most of what a page in a context of the lease did ends with its context.
     const isInContext = (session: Session | undefined) =>
       this.contexts.has(session?.target.browserContextId ?? '');
     return [
@@ -92,7 +92,7 @@ export class BrowserState {
     };
   }
 
-  /** For another process that continues the lease. */
+  /** What another process needs to continue the lease. */
   get leftovers(): Leftovers {
     return {
       hasHttpLogin: this.#hasHttpLogin,

@@ -90,7 +90,7 @@ export async function cleanOverBidi(
   if (left !== undefined) throw new Error(`This browser has no command that removes ${left}.`);
   if (!watch.hasBegunSession) throw new Error('The lease used a session that does not end with it.');
   await removeUserContexts(bidi);
-  // With its preload scripts, intercepts and overrides. Once: Firefox does not answer a second one.
+  // The session ends with its preload scripts, intercepts and overrides. Firefox does not answer a second `session.end`.
   watch.hasBegunSession = false;
   await bidi.send('session.end');
 }

@@ -33,7 +33,7 @@ export interface ContextLibrary<Browser, Page, Context, Options> {
 /** Errors of a browser that is gone, which another browser may not have. */
 const GONE = /closed|crash|disconnect|detached|timeout/i;
 
-/** For a context or a page. */
+/** How often a context or a page is opened at most. */
 const MOST_TRIES = 3;
 
 /** Opens contexts over one connection. */

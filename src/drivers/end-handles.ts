@@ -38,7 +38,7 @@ function methodsOf(handle: object): Map<string, Method> {
 function callAfterEnd(call: () => unknown, toError: (cause: unknown) => Error): unknown {
   try {
     const returned = call();
-    // Also one of another realm: in Jest's jsdom, the library is loaded outside of it.
+    // The object can be of another realm: in Jest's jsdom, the library is loaded outside of it.
     return types.isPromise(returned) ? settle(returned, toError) : returned;
   } catch (error) {
     throw toError(error);

@@ -32,7 +32,7 @@ export interface Opening {
 /** The automation library of a connection. */
 interface UsedLibrary {
   readonly name: string;
-  /** Its files can be followed over CDP. */
+  /** The files of the library can be followed over CDP. */
   readonly sharesFiles: boolean;
   readonly savesDownloads: boolean;
   /** The automation library's own connect options. */

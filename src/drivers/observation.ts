@@ -22,7 +22,7 @@ export interface PageReport {
   readonly type: 'console' | 'page-error' | 'request-failed';
   /** URL of the page. */
   readonly page: string;
-  /** Of a console message, as the library names it: `log`, `error`, … */
+  /** The level of a console message, as the library names it: `log`, `error`, … */
   readonly level?: string;
   /** The console message, or the error with its stack. */
   readonly text?: string;

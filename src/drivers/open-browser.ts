@@ -36,7 +36,7 @@ export interface ConnectPlan {
   readonly onPagesClosed: (urls: string[]) => void;
   /** Called with the name of an event of the browser that can't be read, and was dropped. */
   readonly onMalformed?: (name: string) => void;
-  /** In which state the lease leaves the browser. */
+  /** The state in which the lease leaves the browser. */
   readonly state: BrowserState;
   /** Creates what runs beside the library. */
   readonly extend: (opening: Opening) => readonly Promise<ConnectExtension | undefined>[];
@@ -293,7 +293,7 @@ export async function openWire(
   return Wire.open(url, signal, { ...others, network, headers, keepAlive });
 }
 
-/** The same for a client that has the connection itself. */
+/** Opens a further connection whose client has it itself. */
 export async function openSocket(...how: Parameters<typeof openWire>): Promise<Client> {
   return (await openWire(...how)).main;
 }

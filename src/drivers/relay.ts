@@ -54,7 +54,7 @@ type Paced = Pick<AnySocket, 'onSent' | 'unsent' | 'pause' | 'resume'>;
 
 /** Passes messages in both directions until one side ends. A slow receiver slows its sender down: nothing piles up here. */
 export function join(client: WebSocket, socket: Paced, open: Channel): void {
-  // Also this side answers commands, which a client can send without reading.
+  // This side answers commands, too, which a client can send without reading.
   const isFlooded = () => client.bufferedAmount > MOST_UNSENT || socket.unsent > MOST_UNSENT;
   const resumeClient = () => {
     if (client.isPaused && !isFlooded()) client.resume();
@@ -90,7 +90,7 @@ export function wholeSocket(socket: AnySocket): Channel {
   };
 }
 
-/** The same over WebDriver BiDi, whether or not the browser has a session already. */
+/** Passes messages of WebDriver BiDi, whether or not the browser has a session already. */
 function bidiSocket(socket: AnySocket): Channel {
   return (toClient) => {
     const transport = socketTransport(socket, 'bidi');

@@ -150,12 +150,12 @@ export class AcquireAttempts {
     return reachability.timeLeft(this.#context.settings.unreachableTimeout);
   }
 
-  /** For the events. */
+  /** What the events say of the attempts. */
   get progress() {
     return { attempt: this.#call.counts.acquireAttempts, waited: Math.round(this.#deadline.elapsed) };
   }
 
-  /** For the errors. */
+  /** What the errors say of the attempts. */
   get facts() {
     const { pool, counts } = this.#call;
     return { pool: pool.idOrName, attempts: counts.acquireAttempts, elapsed: this.#deadline.elapsed };

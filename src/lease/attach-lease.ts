@@ -19,7 +19,7 @@ export async function attachLease<Handles, Session extends object, Features exte
     call.hooks.restore(saved);
     await call.hooks.prepare();
     browser = HeldBrowser.hold(call, joinLease(call.pool, handover));
-    browser.takeOver(left);
+    browser.continue(left);
     verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
     const lease = new ConnectedLease(call, browser, await Link.open(browser.context, plan.connector, call));
     call.endWithPool(lease);

@@ -18,9 +18,9 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   readonly pool: PoolCore<Session>;
   readonly context: CallContext;
   readonly hooks: Hooks<Features>;
-  /** Of the acquire requests. */
+  /** How many acquire requests the call has sent, and for how many of them it is not known whether they leased a browser. */
   readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
-  /** Of the browser that the call has or had, for the traces: the id, and its number within the call, from 1. */
+  /** The browser that the call has or had, for the traces: its session's id, and its number within the call, from 1. */
   browser: { attempt: number; sessionId?: string } = { attempt: 0 };
   /** The last browser, if it could not be reached. */
   lastBrowser: Pick<FailedLease<Session>, 'session' | 'released'> = {};

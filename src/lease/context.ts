@@ -23,6 +23,6 @@ export interface LeaseContext<Step extends AnyStep = AnyStep, Session extends ob
   readonly pool: PoolCore<Session>;
   readonly grant: Grant<Session>;
   readonly session: Session;
-  /** In which state the lease leaves the browser. */
+  /** The state in which the lease leaves the browser. */
   readonly state: BrowserState;
 }

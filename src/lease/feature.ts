@@ -53,7 +53,7 @@ export interface LeaseFeature {
    */
   finish?(end: LeaseEnding): Promise<Finished | undefined>;
 
-  /** Its part of the result, which may be read at any time: data, not work. */
+  /** The part of the result that the feature adds. It may be read at any time: data, not work. */
   readonly summary?: object;
 }
 
@@ -97,7 +97,7 @@ export interface FeatureContext<Step extends AnyStep = AnyStep> {
 export interface LeasedService {
   /** Which requests it has. */
   readonly facts: BrowserService;
-  /** When it leased the browser, by its clock, in ms. */
+  /** The time at which the service leased the browser, by its clock, in ms. */
   readonly servedAt: number | undefined;
   readonly requests: SessionRequests;
   /** Opens a URL in the first page of the browser, with a connection of its own. */

@@ -126,7 +126,7 @@ export class HeldBrowser<Session extends object> {
   }
 
   /** Continues with what the lease left in another process. */
-  takeOver({ mayBeReused, ...left }: Handover['left']): void {
+  continue({ mayBeReused, ...left }: Handover['left']): void {
     this.context.state.continue(left);
     this.#mayBeReused &&= mayBeReused;
   }

@@ -133,7 +133,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const release = async () => {
       const healthy = (await cleaned) ?? false;
       await finished;
-      // Also of a browser that is left.
+      // Files are written also if the browser is left.
       await writeFiles(context, connection);
       await browser.endPages(connection);
       await attempt('disconnect', () => connection?.disconnect(), DISCONNECT_TIMEOUT);
@@ -159,7 +159,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
 
   /** @param cause Of a method of the library's page, browser, … */
   #over(cause?: unknown): LeaseOverError {
-    // Its methods call each other.
+    // The methods of a handle call each other.
     if (cause instanceof LeaseOverError) return cause;
     const { pool, sessionId } = this.context;
     return new LeaseOverError('The lease has ended.', { pool: pool.idOrName, sessionId, cause });

@@ -107,7 +107,7 @@ class Acquisition<Session extends object> {
   readonly #wanted: Omit<WantedLease, 'wait'>;
   readonly #deadline: LinkedAbort;
   readonly #attempts: AcquireAttempts;
-  /** For a service that may be full. */
+  /** The turn of this call at a service that may be full. */
   readonly #turn: Turn;
   /** A request has been sent, and its response has not been read. */
   #isOpen = false;
@@ -136,7 +136,7 @@ class Acquisition<Session extends object> {
     const { limit, queue } = pool;
     const { signal } = this.#deadline;
     const attempts = this.#attempts;
-    // Also ends the wait of a caller in the queue, which sends no request.
+    // It also ends the wait of a caller in the queue, which sends no request.
     let patience: NodeJS.Timeout | undefined;
     const watch = () => {
       const left = attempts.timeToReach;
@@ -148,7 +148,7 @@ class Acquisition<Session extends object> {
       watch();
       if (queue.isFull(limit)) this.#context.emit({ type: 'queued', ahead: queue.length });
       place = await queue.enter(limit, signal);
-      // Without the signal: p-retry would reject even if the request has just leased a browser.
+      // p-retry does not get the signal: it would reject even if the request has just leased a browser.
       const granted = await pRetry(() => this.#request(), {
         // `attempts` counts: an answer after the requested wait is no retry.
         retries: Number.POSITIVE_INFINITY,
@@ -160,7 +160,7 @@ class Acquisition<Session extends object> {
       return HeldBrowser.hold(this.#call, { ...granted, pool, freePlace: place.freePlace });
     } catch (error) {
       place?.freePlace();
-      // Its response is still to come, and may lease a browser.
+      // The response of the request is still to come, and may lease a browser.
       if (this.#isOpen) this.#call.counts.unknownAcquires++;
       throw attempts.explain(error);
     } finally {
@@ -201,7 +201,7 @@ class Acquisition<Session extends object> {
   /** The call is connected to the browser. */
   served(): void {
     this.#turn.served();
-    // Also where no request is sent: from now on, the service is waited for.
+    // From now on the service is waited for, also where no request is sent.
     this.#call.pool.client.host.reachability.connected();
   }
 

@@ -159,13 +159,13 @@ export const endChecks = checksOf<EndOptions<never>>()({
 
 /** The types by which automation libraries differ in their options. */
 export interface LibraryTypes {
-  /** Of the option `connectOptions`. */
+  /** The type of the option `connectOptions`. */
   connectOptions: object;
-  /** Of the option `contextOptions`. */
+  /** The type of the option `contextOptions`. */
   contextOptions: object;
-  /** Of the option `protocol`. */
+  /** The type of the option `protocol`. */
   protocol: Protocol;
-  /** Of the option `context`. */
+  /** The type of the option `context`. */
   context: ContextChoice;
 }
 

@@ -11,7 +11,7 @@ export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
 /** A command, a response or an event of CDP or WebDriver BiDi. */
 export interface Message {
-  /** Of WebDriver BiDi. */
+  /** What kind of message it is, in WebDriver BiDi. */
   readonly type?: unknown;
   readonly id?: number | undefined;
   readonly method?: string | undefined;
@@ -54,7 +54,7 @@ export interface CdpPort {
   readonly ended: Promise<unknown>;
   /** Sends a command. @param settle Receives the response; undefined if its session has ended. */
   request(command: Message, settle: (response: WireMessage | undefined) => void): void;
-  /** The same in parts, each when the one before was handed to the network. Other messages wait. */
+  /** Sends a command in parts, each when the one before was handed to the network. Other messages wait. */
   requestParts?(
     command: Message,
     parts: Iterable<Uint8Array>,

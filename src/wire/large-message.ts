@@ -33,7 +33,7 @@ export function shortened(data: string | Frame): Short | undefined {
     : undefined;
 }
 
-/** Where a body as a text begins, and where its parts follow. No text in JSON contains these: its quotes are escaped. */
+/** The texts at which a body begins, and at which its parts follow. No text in JSON contains these: its quotes are escaped. */
 const BODY = '"postData":"';
 const PARTS = '","hasPostData":true,"postDataEntries":[';
 const PART = '{"bytes":"';

@@ -76,7 +76,7 @@ const frameNavigated = v.looseObject({
     parentId: may(text),
     url: text,
     name: may(text),
-    // Of a page that could not be loaded.
+    // The URL that could not be loaded, if this is an error page.
     unreachableUrl: may(text),
     loaderId: may(text),
   }),

@@ -3,14 +3,14 @@ import { raceTimeout } from '../shared/abort.js';
 /** Milliseconds in which a client must let a target go on. */
 const LONGEST = 5000;
 
-/** Of the targets to which a client attaches by itself. */
+/** Which targets a client attaches to by itself. */
 type Filter = readonly { readonly type?: string | undefined; readonly exclude?: boolean | undefined }[];
 
-/** As in Chromium. */
+/** The filter that Chromium uses if a client names none. */
 const USUAL: Filter = [{ type: 'browser', exclude: true }, { type: 'tab', exclude: true }, {}];
 
 interface AttachedClient {
-  /** By the session in which it attaches. */
+  /** The filters of a client, by the session in which it attaches. */
   readonly filters: Map<string, { readonly filter: Filter; readonly below: string | undefined }>;
   /** The targets that may go on. */
   readonly ready: Set<string>;
@@ -21,7 +21,7 @@ interface AttachedClient {
 interface Starting {
   readonly targetId: string;
   readonly type: string;
-  /** Of a page that another one has opened. */
+  /** The page that has opened this one. */
   readonly openerId?: string | undefined;
   /** It was stopped, and is the same target. */
   readonly isAgain?: boolean;
@@ -47,7 +47,7 @@ interface Attaching {
  */
 export class PageStarts {
   /** One client lets all targets wait, and go on, and the others must not. */
-  isHeld = false;
+  isManaged = false;
   /** Set by that client: called with the id of a target below which another client has attached. */
   onAttached: (targetId: string) => Promise<unknown> = async () => {};
   readonly #clients = new Map<object, AttachedClient>();

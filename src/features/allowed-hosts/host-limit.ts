@@ -320,7 +320,7 @@ export class HostLimit {
     return id === undefined ? { browserContextId: this.#sessions.ownContext! } : undefined;
   }
 
-  /** The same of a command for which a page means its own context. */
+  /** Returns the context of a command for which a page means its own context. */
   #inStorage(params: InContext, session: Session | undefined): { browserContextId: string } | undefined {
     const isOfBrowser = session === undefined || session.target.type === 'browser';
     return isOfBrowser || params.browserContextId !== undefined ? this.#inContext(params) : undefined;

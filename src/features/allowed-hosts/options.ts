@@ -21,19 +21,19 @@ export type AllowedHostsSettings = Checked<typeof allowedHostsChecks>;
 
 /** A host that the browser did not load from. */
 export interface RefusedHost {
-  /** With its port, if the URL has one. */
+  /** The host, with its port if the URL has one. */
   readonly host: string;
   /** Number of requests that the browser reported as failed. */
   readonly count: number;
 }
 
-/** Its part of the result. */
+/** What `allowedHosts` adds to the result. */
 export interface AllowedHostsResult {
   /** The hosts that pages requested and that `allowedHosts` does not name, as far as the browser reported them. */
   refusedHosts: readonly RefusedHost[];
 }
 
-/** Its events. */
+/** The events of `allowedHosts`. */
 export interface AllowedHostsSteps {
   /** A page requested a host that `allowedHosts` does not name. Emitted once for each host. */
   'request-refused': { sessionId: string; host: string };

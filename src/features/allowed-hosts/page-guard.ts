@@ -106,7 +106,7 @@ export class PageGuard implements Preparer {
       // these functions, which do nothing, in place of the constructors.
       sendOnly('Runtime.enable');
       for (const name of WEBRTC) sendOnly('Runtime.addBinding', { name });
-      // Without it, the script would run only now.
+      // Without this command, the script would run only now.
       sendOnly('Page.enable');
       const script = { source: NO_WEBRTC, runImmediately: true };
       answered = send('Page.addScriptToEvaluateOnNewDocument', script);

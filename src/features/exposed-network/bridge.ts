@@ -144,7 +144,7 @@ export class PageBridge {
     const call = {
       functionDeclaration: `function (message) { return globalThis.${NAME}?.(message); }`,
       executionContextId: contextId,
-      // Not in the code of an expression, which the browser would keep for some time.
+      // The browser would keep the code of an expression for some time, so the text is an argument.
       arguments: [{ value }],
       awaitPromise: true,
       returnByValue: true,

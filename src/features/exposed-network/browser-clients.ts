@@ -179,7 +179,7 @@ function weighted(languages: string): string {
   return all.map((one, index) => (index === 0 ? one : `${one};q=0.${Math.max(1, 10 - index)}`)).join(',');
 }
 
-/** In characters. */
+/** Returns the length of what is kept of a request, in characters. */
 function lengthOf({ url, sent, headers }: Exchange): number {
   const all = [url, ...Object.entries(sent).flat(), ...headers];
   return all.reduce((sum, { length }) => sum + length, 0);

@@ -24,7 +24,7 @@ const LONGEST_EVENT = 8 * 1024 * 1024;
 
 /** The request of an EventSource. */
 export interface EventsRequest {
-  /** Its document, or worker. */
+  /** The document, or worker, of the EventSource. */
   readonly frameId: string;
   readonly url: ExposedUrl;
   /** Undefined if the server is of the origin of the document. */
@@ -84,7 +84,7 @@ export class EventStreams {
 /** One stream of events. */
 export class EventStream {
   readonly request: EventsRequest;
-  /** Its EventSource is between two parts. */
+  /** The EventSource is between two parts. */
   isAbsent = false;
   #hasEnded = false;
   /** Its EventSource has received the end, too: until then, what arrived while it was absent waits for it. */

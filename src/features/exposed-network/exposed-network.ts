@@ -215,7 +215,7 @@ export class Interception {
     await Promise.all([
       ...renewed,
       this.#bridge.add(session),
-      // For the origins of documents.
+      // The events of this domain name the origins of documents.
       send('Runtime.enable'),
       ...(isPage
         ? [

@@ -32,7 +32,7 @@ export interface ResponseHead {
 export interface Received extends ResponseHead {
   /** The response names the length of what is sent. */
   readonly hasLength: boolean;
-  /** Of the body as it is read, in bytes; undefined if the response does not name it, or is compressed. */
+  /** The length of the body as it is read, in bytes; undefined if the response does not name it, or is compressed. */
   readonly length: number | undefined;
   /** The body without its encodings. Undefined if there is none. Whoever reads it receives its error. */
   readonly stream: Readable | undefined;
@@ -53,7 +53,7 @@ const MISDIRECTED = 421;
 /** Statuses of responses whose body a browser does not read. */
 const RESET_CONTENT = 205;
 const BODILESS = new Set([204, RESET_CONTENT, 304]);
-/** As in Chromium. */
+/** Most bytes of the headers of a response, as in Chromium. */
 const LARGEST_HEADERS = 256 * 1024;
 /** Number of connections to one host: in Chromium, that of all hosts. Its 6 for each host are for each context. */
 const MOST_CONNECTIONS = 256;
@@ -151,7 +151,7 @@ export class ExposedSender {
       const sent = (url.protocol === 'https:' ? https : http).request(url, options);
       // Node writes it in capitals.
       sent.method = request.method;
-      // Without it, Node names a length of any method but a few.
+      // Without this header, Node names a length of any method but a few.
       sent.useChunkedEncodingByDefault = false;
       sent.once('response', (stream) => {
         const { statusCode, statusMessage, rawHeaders, headers: read } = stream;
@@ -163,7 +163,7 @@ export class ExposedSender {
         const isStale = sent.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(error.code ?? '');
         reject(isStale ? new StaleConnectionError() : error);
       });
-      // Of a response that changes the protocol, Node reports nothing else.
+      // Node reports nothing else of a response that changes the protocol.
       sent.once('close', () => reject(new Error(NO_RESPONSE)));
       sent.end(request.body);
     });
@@ -212,7 +212,7 @@ function readAnswer(
   const length = read['content-length'];
   const head = { status, reason, headers, sent, hasLength: length !== undefined };
   if (method === 'HEAD' || BODILESS.has(status)) {
-    // Its server can send one nevertheless.
+    // A server can send one nevertheless.
     if (status === RESET_CONTENT) stream.destroy();
     else stream.resume();
     return { ...head, length: undefined, stream: undefined };
@@ -356,7 +356,7 @@ export class Http2Sessions {
       return undefined;
     }
     const session = http2.connect(url.origin, { createConnection: () => socket });
-    // Of a request, its stream reports the error.
+    // The stream of a request reports its error.
     session.on('error', () => {});
     session.once('goaway', onEnd);
     session.once('close', onEnd);

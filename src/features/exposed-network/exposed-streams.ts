@@ -21,15 +21,15 @@ const NOT_KEPT =
   'The page has read the response in parts (exposeNetwork), and it has more than 4 MB, or 16 MB if it names its length: it was not kept.';
 /** Milliseconds in which a page must begin to read. */
 const LONGEST_ABSENCE = 60_000;
-/** As for the connections to one host. */
+/** Most streams that are open: as many as connections to one host. */
 const MOST_OPEN = 256;
 interface Stream {
-  /** That has sent the request. */
+  /** The page that has sent the request. */
   readonly page: string;
   readonly parts: AsyncGenerator<Buffer, void>;
   /** Closes the connection to the server, and frees the memory. */
   close(): void;
-  /** Through which the page reads it. Undefined until it does. */
+  /** The channel through which the page reads it. Undefined until it does. */
   reader?: Channel;
   /** A part is on its way to the page. */
   isDelivering?: boolean;
@@ -40,7 +40,7 @@ interface Stream {
 /** The request of a response that the page reads in parts. */
 interface RequestFacts {
   readonly page: string;
-  /** In the domain Network. */
+  /** The id of the request in the domain Network. */
   readonly networkId: string | undefined;
   readonly isCors: boolean;
 }

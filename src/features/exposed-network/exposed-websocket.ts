@@ -13,7 +13,7 @@ import { cookiesFor } from './same-site.js';
 const MOST_WAITING = 1024 * 1024;
 /** Bytes that servers have not taken, of all pages together: a page can send without a pause. */
 const MOST_UNSENT = 128 * 1024 * 1024;
-/** As in Chromium. */
+/** Most WebSockets that are open, as in Chromium. */
 const MOST_OPEN = 255;
 /** What a page that is left sends to its server. */
 const GOING_AWAY = 1001;
@@ -64,7 +64,7 @@ export class ExposedWebSockets implements ChannelKind {
     if (unsent > MOST_UNSENT) socket.terminate();
   }
 
-  /** Its document was left. */
+  /** The document was left. */
   ended(channel: Channel): void {
     const socket = this.#sockets.get(channel);
     if (socket) close(socket, GOING_AWAY);

@@ -42,7 +42,7 @@ export function openBridge(name: string, pattern: string): BridgeInPage | undefi
   const open = new Map<string, (message: never) => unknown>();
   const receive = (message: Told) => open.get(message.id)?.(message as never);
   const lose = () => open.forEach((_receive, id) => receive({ id, isLost: true }));
-  // Not writable: a later connection adds its binding again.
+  // It is not writable, because a later connection adds its binding again.
   const how = { writable: false, enumerable: false, configurable: true };
   Object.defineProperty(globalThis, name, { value: Object.assign(receive, { lose }), ...how });
   const exposed = new RegExp(pattern);
@@ -78,7 +78,7 @@ export function openBridge(name: string, pattern: string): BridgeInPage | undefi
     fromBase64: (text) =>
       (Uint8Array as Coder).fromBase64?.(text) ?? Uint8Array.from(atob(text), (char) => char.charCodeAt(0)),
     replaceFetch(handler) {
-      // Of a worker, its prototype has the function.
+      // In a worker, the prototype of the global has the function.
       let holder: object = globalThis;
       while (!Object.hasOwn(holder, 'fetch')) holder = Object.getPrototypeOf(holder) as object;
       const before = Object.getOwnPropertyDescriptor(holder, 'fetch')!;

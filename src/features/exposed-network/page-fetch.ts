@@ -2,7 +2,7 @@ import type { BridgeInPage, PageChannel, Told } from './page-bridge.js';
 
 /** A message of this process: what comes next of a response. */
 export interface PartMessage extends Told {
-  /** In base64. */
+  /** The bytes, in base64. */
   readonly bytes?: string;
   readonly isEnd?: boolean;
   readonly isError?: boolean;
@@ -174,7 +174,7 @@ export function replaceUploads(bridge: BridgeInPage, { mark, most }: UploadValue
     return [...(body as unknown as Entries)].reduce((sum, [, value]) => sum + sizeOf(value), 0);
   };
   const keep = (blob: Blob, kept: PageChannel[]) => {
-    // Its id is a secret: only this process may read the body.
+    // The id of a body is a secret: only this process may read it.
     const id = crypto.getRandomValues(new Uint32Array(4)).join('-');
     /** Rejects if a file has changed. */
     const read = async ({ from, to, isLost }: SliceMessage) =>

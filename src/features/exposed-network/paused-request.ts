@@ -69,9 +69,9 @@ export class PausedRequest {
   /** Aborts when no page waits for it. */
   readonly #abort: LinkedAbort;
   #watching: NodeJS.Timeout | undefined;
-  /** Of documents and scripts: what has sent it. */
+  /** The session of what has sent it, if this is a document or a script. */
   #session: Session | undefined;
-  /** Of scripts. */
+  /** The announced request, if a script has sent it. */
   #tracked: TrackedRequest | undefined;
 
   constructor(url: ExposedUrl, paused: EventParams<'Fetch.requestPaused'>, context: Answering) {
@@ -161,7 +161,7 @@ export class PausedRequest {
     }
   }
 
-  /** Of the script of a worker, the browser adds its user agent below the interception, too. */
+  /** Returns the user agent of a request, which the browser also adds to the script of a worker, below the interception. */
   async #userAgent(): Promise<Record<string, string>> {
     const { clients, targets, sender } = this.#context;
     const { frameId, request } = this.#paused;
@@ -182,7 +182,7 @@ export class PausedRequest {
     if (resourceType === 'Media') return isRange(received) ? 'range' : undefined;
     if (resourceType !== 'Document') return undefined;
     if (!this.#context.placeholders.arriveFrom(this.#session?.target.browserContextId)) return undefined;
-    // Of a link with a file name: the browser saves whatever it receives.
+    // The browser saves whatever it receives for a link with a file name.
     const isDownload = networkId === undefined && request.headers['Accept'] === undefined;
     return isFile(received, isDownload) ? 'file' : undefined;
   }
@@ -195,7 +195,7 @@ export class PausedRequest {
     return this.#context.bodies.read(own, () => this.#isOfFetch, signal);
   }
 
-  /** Of a body that was not read to its end, what the browser receives first. */
+  /** What the browser receives first of a body that was not read to its end. */
   async #begin(
     unread: Unread,
     { way, before }: { way: Way | undefined; before: EventStream | undefined },
@@ -205,12 +205,12 @@ export class PausedRequest {
     const { events, streams } = this.#context;
     if (way === 'range') return beginningOf(unread, signal);
     if (way === 'events') return events.begin(this.#ofEvents, unread, before).next(signal);
-    if (way === 'file') return this.#standIn(unread);
+    if (way === 'file') return this.#placeholder(unread);
     const page = this.#session ? pageOf(this.#session).target.id : '';
     return streams.begin(unread, { page, networkId, isCors: request.headers['Origin'] !== undefined });
   }
 
-  #standIn(response: Unread): ExposedResponse {
+  #placeholder(response: Unread): ExposedResponse {
     const { rest } = response;
     const { placeholders, end } = this.#context;
     rest.once(

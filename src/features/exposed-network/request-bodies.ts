@@ -24,13 +24,13 @@ type PausedRequest = Pick<EventParams<'Fetch.requestPaused'>, 'request' | 'frame
 /** A file of this machine that the library has put into a form. */
 interface FormFile {
   readonly path: string;
-  /** As it is in the form. */
+  /** The name of the file in the form. */
   readonly name: string;
-  /** Of the form, or of its page. */
+  /** The frame of the form, or its page. */
   readonly frameId: string | undefined;
 }
 
-/** Where bodies can be, besides in a request. */
+/** The places where bodies can be, besides in a request. */
 export interface Sources {
   readonly targets: Targets;
   /** Those that pages keep. */
@@ -82,7 +82,7 @@ export class RequestBodies {
   ): Promise<Upload> {
     const { postDataEntries: parts } = request;
     if (request.hasPostData === true && !parts) throw new ShownError(UNREADABLE);
-    // Its text is larger than the bytes.
+    // The text of a body is larger than its bytes.
     delete request.postDataEntries;
     const read: Buffer[] = [];
     for (const { bytes } of parts ?? [])
@@ -145,14 +145,14 @@ const LOOKS = 100;
 const PAUSE = 20;
 /** No page knows it before this process exposes hosts. */
 const MARK = `exposed-upload-${randomUUID()} `;
-const STAND_IN = new RegExp(`${MARK}([\\d-]+) (\\d{1,12});`, 'g');
+const PLACEHOLDER = new RegExp(`${MARK}([\\d-]+) (\\d{1,12});`, 'g');
 const GONE = 'the page that sends the body has been closed, or can not read its file.';
 
 /** What a body has in place of another one that is large. */
-interface StandIn {
+interface Placeholder {
   readonly id: string;
   readonly size: number;
-  /** Where it is. */
+  /** The bytes between which it is. */
   readonly from: number;
   readonly to: number;
 }
@@ -168,7 +168,7 @@ export class ExposedUploads implements ChannelKind {
 
   /** A page keeps a body. */
   opened(channel: Channel): void {
-    // Its id is a secret of another page.
+    // The id of another page's body is a secret.
     if (this.#kept.has(channel.id)) channel.end();
     else this.#kept.set(channel.id, channel);
   }
@@ -201,7 +201,12 @@ export class ExposedUploads implements ChannelKind {
     return whole;
   }
 
-  async #readInto(whole: Buffer, at: number, { id, size }: StandIn, signal: AbortSignal): Promise<number> {
+  async #readInto(
+    whole: Buffer,
+    at: number,
+    { id, size }: Placeholder,
+    signal: AbortSignal,
+  ): Promise<number> {
     for (let from = 0; from < size; from += SLICE) {
       const to = Math.min(from + SLICE, size);
       const keeper = await this.#keeperOf(id, signal);
@@ -224,8 +229,10 @@ export class ExposedUploads implements ChannelKind {
   }
 }
 
-function placeholdersOf(body: Buffer): StandIn[] {
-  return [...body.toString('latin1').matchAll(STAND_IN)].map(({ 0: { length }, 1: id, 2: size, index }) => {
-    return { id: id!, size: Number(size), from: index, to: index + length };
-  });
+function placeholdersOf(body: Buffer): Placeholder[] {
+  return [...body.toString('latin1').matchAll(PLACEHOLDER)].map(
+    ({ 0: { length }, 1: id, 2: size, index }) => {
+      return { id: id!, size: Number(size), from: index, to: index + length };
+    },
+  );
 }

@@ -77,11 +77,11 @@ export class Share {
 
 /** When a response that does not end is cut, in ms. CDP has no command that delivers a response in parts. */
 export interface StreamLimits {
-  /** Without a byte. */
+  /** Time without a byte. */
   readonly silence: number;
-  /** From the beginning of a response that does not name its length. */
+  /** Time from the beginning of a response that does not name its length. */
   readonly total: number;
-  /** From the beginning of one that can continue. */
+  /** Time from the beginning of one that can continue. */
   readonly continued: number;
 }
 

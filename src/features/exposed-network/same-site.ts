@@ -21,7 +21,7 @@ export async function isKeptBack(
   if (request.headers['Origin'] !== undefined && isAllowed) return false;
   const [origin, session] = await Promise.all([targets.originOf(frameId), targets.containing(frameId)]);
   if (origin === undefined || session === undefined) return false;
-  // Of a document without an origin: it is of no site.
+  // A document without an origin is of no site.
   if (!URL.canParse(origin)) return true;
   const [page, server] = [new URL(origin), new URL(request.url)];
   if (page.origin === server.origin) return false;
@@ -50,7 +50,7 @@ export async function cookiesFor(
       cookie.partitionKey === undefined &&
       (cookie.sameSite === 'None' || isSameSite),
   );
-  // As browsers order them.
+  // Browsers order cookies in this way.
   sent.sort((one, other) => other.path.length - one.path.length);
   return sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ');
 }

@@ -177,14 +177,14 @@ export class Targets {
   }
 
   async #goOn({ id, target }: Session, reached: Promise<void> | undefined): Promise<void> {
-    if (!this.#starts.isHeld) return this.#letRun(id);
+    if (!this.#starts.isManaged) return this.#letRun(id);
     // The browser responds after it has passed the commands on.
     await reached;
     this.#starts.ready(this, target.id);
   }
 
   async #letRun(sessionId: string): Promise<void> {
-    if (!this.#starts.isHeld) await this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId);
+    if (!this.#starts.isManaged) await this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId);
   }
 
   /** No target waits for this object any longer. */
@@ -194,10 +194,10 @@ export class Targets {
 
   async #attachBelow(session: Session | undefined): Promise<void> {
     const below = session?.target.id;
-    const how = { autoAttach: true, waitForDebuggerOnStart: !this.#starts.isHeld, flatten: true };
+    const how = { autoAttach: true, waitForDebuggerOnStart: !this.#starts.isManaged, flatten: true };
     const done = this.#cdp().send('Target.setAutoAttach', how, session?.id);
     const attaching = { below, done, preparesAgain: true };
-    if (this.#starts.isHeld) this.#starts.attach(this, session?.id ?? '', attaching);
+    if (this.#starts.isManaged) this.#starts.attach(this, session?.id ?? '', attaching);
     await done;
   }
 }
@@ -218,7 +218,7 @@ export function pageOf(session: Session): Session {
   return isBelow ? pageOf(parent) : session;
 }
 
-/** Of a worker, the browser names the URL of its script. */
+/** Returns the origin. The browser names the URL of its script for a worker. */
 function asOrigin(origin: string): string {
   return URL.canParse(origin) ? new URL(origin).origin : 'null';
 }

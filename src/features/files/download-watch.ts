@@ -129,7 +129,7 @@ export class DownloadWatch {
     await this.#files.closePage();
   }
 
-  /** Of the library. What further clients download arrives where they say. */
+  /** Follows what the library downloads and uploads. What further clients download arrives where they say. */
   readonly #layer: Layer = {
     name: 'files',
     commands: {

@@ -12,7 +12,7 @@ export interface BrowserDownload {
 
 /** The page that started a download. */
 export interface DownloadPage {
-  /** Its id, and those of the pages that opened it. */
+  /** The id of the page, and those of the pages that opened it. */
   readonly ids: readonly string[];
   readonly contextId: string | undefined;
 }

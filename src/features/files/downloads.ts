@@ -42,7 +42,7 @@ interface SettleRequest {
 
 /** A download that has not ended. */
 interface Running {
-  /** Of the present stage, at the last event of progress. */
+  /** The bytes of the present stage, at the last event of progress. */
   reported: { stage: 'receive' | 'copy'; bytes: number };
   /** Resolves when the download has ended. */
   readonly ended: Promise<void>;
@@ -59,9 +59,9 @@ export class Downloads implements LeaseFeature {
   readonly summary: DownloadsResult = { downloads: this.files };
   readonly #options: DownloadsSettings | undefined;
   readonly #placeholders: PlaceholderFiles;
-  /** Of the present connection. */
+  /** The watch of the present connection. */
   #watch: DownloadWatch | undefined;
-  /** Since the pool leased a browser, with the option. */
+  /** The files that arrive. It exists from the lease of the browser on, with the option. */
   #arriving: ArrivingFiles | undefined;
 
   constructor(options: DownloadsSettings | undefined, placeholders: PlaceholderFiles) {
