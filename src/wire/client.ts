@@ -88,7 +88,7 @@ export class Client implements CdpPort, AnyClient {
   }
 
   onSent(call: () => void): void {
-    this.wire.socket.onSent(call);
+    void this.detached.then(this.wire.socket.onSent(call));
   }
 
   get unsent(): number {

@@ -102,6 +102,11 @@ export class PageStarts {
     this.#check();
   }
 
+  /** A session of a client has ended. */
+  detached(client: object, session: string): void {
+    if (this.#clients.get(client)?.filters.delete(session)) this.#check();
+  }
+
   /** A client has gone. */
   leave(client: object): void {
     this.#clients.delete(client);

@@ -128,9 +128,10 @@ export class BrowserSocket {
     });
   }
 
-  /** Calls a function whenever a message was handed to the network. */
-  onSent(call: () => void): void {
+  /** Calls a function whenever a message was handed to the network. The returned function removes it. */
+  onSent(call: () => void): () => void {
     this.#onSent.add(call);
+    return () => void this.#onSent.delete(call);
   }
 
   /** Number of bytes that wait for a slow network or browser. */

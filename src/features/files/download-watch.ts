@@ -262,6 +262,7 @@ export class DownloadWatch {
     this.#arrivals.drop(download);
     this.#finished.set(download.guid, Promise.resolve(false));
     this.#downloads.delete(download.guid);
+    this.#pages.ended(download.guid);
     this.#plan.listener?.failed(download, error);
     return true;
   }
