@@ -117,6 +117,22 @@ it('a browser in which a lease installed a web app is destroyed', async () => {
   expect(cleanupErrors.map(({ message }) => message)).toEqual([expect.stringContaining('a web app')]);
 });
 
+it('a browser to which a lease sent commands within other commands is destroyed', async () => {
+  const { released, cleanupErrors } = await withPooledBrowser(
+    used.pool,
+    async ({ browser, context, page }) => {
+      const { targetInfo } = await (await context.newCDPSession(page)).send('Target.getTargetInfo');
+      const client = await browser.newBrowserCDPSession();
+      const { sessionId } = await client.send('Target.attachToTarget', { targetId: targetInfo.targetId });
+      const login = { id: 1, method: 'Page.navigate', params: { url: site.url.replace('//', '//a:b@') } };
+      const message = JSON.stringify(login);
+      await client.send('Target.sendMessageToTarget', { sessionId, message });
+    },
+  );
+  expect(released).toBe('destroyed');
+  expect(cleanupErrors[0]?.message).toContain('within a message');
+});
+
 it('a browser in which a lease left perhaps other settings is destroyed', async () => {
   const { released, cleanupErrors } = await withPooledBrowser(used.pool, async ({ page }) => {
     await page.goto('chrome://settings');
