@@ -47,9 +47,8 @@ export class Client implements CdpPort, AnyClient {
   /** Only of a client that has the connection itself. */
   readonly requestParts?: NonNullable<CdpPort['requestParts']>;
   isDetached = false;
-  /** Receives each message. Set it before you send the first message. */
-  onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
-  /** Receives each message that is read, instead. */
+  /** Receives each message: the last one that was set of these two. */
+  #onData: (data: Frame, isBinary: boolean) => unknown = () => {};
   #onEvent: ((event: WireMessage) => unknown) | undefined;
   #detach = () => {};
 
@@ -80,11 +79,17 @@ export class Client implements CdpPort, AnyClient {
     this.#onEvent = onEvent;
   }
 
+  /** Receives each message. Set it before you send the first message. */
+  set onMessage(receive: (data: Frame, isBinary: boolean) => unknown) {
+    this.#onData = receive;
+    this.#onEvent = undefined;
+  }
+
   /** Passes a message of the browser, or of a layer, to the client. */
   receive(message: WireMessage, isBinary = false): unknown {
     if (this.isDetached) return undefined;
     const own = message.sessionId === this.root ? withoutSession(message) : message;
-    return this.#onEvent ? this.#onEvent(own) : this.onMessage(own.data, isBinary);
+    return this.#onEvent ? this.#onEvent(own) : this.#onData(own.data, isBinary);
   }
 
   onSent(call: () => void): void {
