@@ -42,6 +42,11 @@ export class SimulatedSocket {
     return this;
   }
 
+  /** The library's own client, of which only the end is used. */
+  get own(): this {
+    return this;
+  }
+
   get browser(): SimulatedBrowser {
     return this.grant.browser;
   }
