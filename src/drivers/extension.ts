@@ -22,7 +22,7 @@ export interface Opening {
   /** False if the browser may run on this machine. */
   readonly isElsewhere: boolean;
   /** Resolves when all that runs beside the library was created. What limits the browser does so from then on. */
-  readonly isExtended: Promise<void>;
+  readonly extended: Promise<void>;
   /** Ends the connection, which can't be used any longer. */
   readonly onLost: () => void;
   /** Aborts when the connect is given up, or when the connection has ended, and the pages that are limited have, too. */

@@ -114,7 +114,7 @@ export class OpenBrowser {
         connectOptions,
       },
       isElsewhere: this.#isElsewhere,
-      isExtended: new Promise((resolve) => (created = resolve)),
+      extended: new Promise((resolve) => (created = resolve)),
       onLost: () => this.#socket.cut('dropped'),
       signal: this.#over.signal,
     });

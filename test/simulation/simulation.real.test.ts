@@ -1,9 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { Random } from '../support/random.js';
 import { describeCampaign, explainFailure, runCampaign } from './campaign.js';
 import { simulate } from './simulate.js';
+import { SimulatedBrowser } from './simulated-browser.js';
 import { VirtualClock } from './virtual-clock.js';
 
 const LIFECYCLES = 500;
@@ -14,12 +15,16 @@ const FIRST_SEED = randomInt(1_000_000_000);
 it(
   `releases or reports every lease of ${LIFECYCLES} simulated calls, whatever fails`,
   async () => {
+    const used = vi.spyOn(SimulatedBrowser.prototype, 'use');
     const campaign = await runCampaign({ firstSeed: FIRST_SEED, lifecycles: LIFECYCLES });
     process.stdout.write(`simulation from seed ${FIRST_SEED}: ${describeCampaign(campaign)}\n`);
     const [failure] = campaign.failures;
     expect(failure && (await explainFailure(failure.seed))).toBeUndefined();
     // The test is meaningful only if the worlds contain enough faults.
     expect(campaign.granted).toBeGreaterThan(LIFECYCLES / 2);
+    // Their callbacks ran, too.
+    expect(used.mock.calls.length).toBeGreaterThan(LIFECYCLES / 4);
+    used.mockRestore();
     expect(campaign.unknownAcquires).toBeGreaterThan(LIFECYCLES / 100);
   },
   10 * MINUTE,

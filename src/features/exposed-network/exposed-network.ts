@@ -37,7 +37,7 @@ export class ExposedNetwork {
   readonly #opening: Promise<void>;
 
   constructor(plan: ExposePlan) {
-    const { hosts, library, shared, isExtended } = plan;
+    const { hosts, library, shared, extended } = plan;
     const clients = new BrowserClients(shared.sessions);
     // An option of Puppeteer.
     const { acceptInsecureCerts } = library.connectOptions as { acceptInsecureCerts?: unknown };
@@ -55,7 +55,7 @@ export class ExposedNetwork {
     shared.stack.add(clients.layer, this.#connection.uploads.layer);
     onAbort(plan.signal, () => this.#cut());
     // What limits the pages lets them wait.
-    this.#opening = isExtended.then(() => this.#open());
+    this.#opening = extended.then(() => this.#open());
     this.#opening.catch(() => {});
   }
 

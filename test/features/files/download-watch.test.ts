@@ -42,7 +42,7 @@ function watchOn({ url }: PlayedBrowser, wire: Wire, { isElsewhere = false, list
     own,
     library: { name: 'mine', sharesFiles: true, savesDownloads: false, connectOptions: {} },
     isElsewhere,
-    isExtended: Promise.resolve(),
+    extended: Promise.resolve(),
     onLost: () => {},
     signal: over.signal,
   };
