@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import puppeteerCore from 'puppeteer-core';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { BrowserPool, serveProxy } from '../../src/index.js';
 import { attachBrowser, leaseBrowser, withPooledBrowser } from '../../src/playwright.js';
 import { withPooledBrowser as withPuppeteer } from '../../src/puppeteer.js';
@@ -62,10 +62,13 @@ async function loadByUrl(browserWSEndpoint: string): Promise<void> {
 const view = ({ page }: { page: Page }) => page.evaluate<string>('[screen.width, innerWidth].join()');
 /** Those of a new browser. */
 let newView: string;
+beforeAll(async () => {
+  const { value } = await withPooledBrowser(used.pool, view);
+  newView = value;
+});
 
 it('the extension with which a pool starts its browsers stays', async () => {
-  const { value, released } = await withPooledBrowser(used.pool, view);
-  newView = value;
+  const { released } = await withPooledBrowser(used.pool, view);
   expect(released).toBe('reused');
   expect(await marksOf(used.pool)).toEqual(['pool']);
 });
