@@ -5,7 +5,7 @@
  */
 import { BrowserPool } from 'pooled-browser';
 import { compare, printComparison, servePool, setting, time } from './bench.js';
-import { compareProxy, DIRECT, memoryOfIdleClient } from './proxy-cost.js';
+import { BARE, compareProxy, DIRECT, memoryOfIdleClient } from './proxy-cost.js';
 import {
   byHand,
   byHandWithAllSteps,
@@ -29,7 +29,7 @@ const rows: string[][] = [];
 // Playwright is last, because it leaves the most memory in use.
 for (const driver of ROUNDS > 0 ? DRIVERS.toReversed() : []) rows.push(...(await measure(driver)));
 if (rows.length > 0) printComparison(rows, PEERS);
-printComparison(await compareProxy(served.service, PROXY_ROUNDS), [DIRECT]);
+printComparison(await compareProxy(served.service, PROXY_ROUNDS), [DIRECT, BARE]);
 console.log(`Memory of an idle client in the proxy: ${(await memoryOfIdleClient()).toFixed(0)} kB\n`);
 await served[Symbol.asyncDispose]();
 process.exit();

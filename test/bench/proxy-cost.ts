@@ -13,14 +13,18 @@ import { compare, time, type Service } from './bench.js';
 const SERIAL = 1000;
 const PARALLEL = 5000;
 /** Large messages of a round, and their size in MB. */
-const LARGE = 10;
+const LARGE = 5;
 const MEGABYTES = 4;
 /** Clients for the memory of one. */
 const IDLE = 500;
 
 export const DIRECT = "the pool's own WebSocket";
+export const BARE = 'a relay that reads nothing';
 
-/** Compares a CDP connection through `pooled-browser proxy`, which runs in its own process, with one without it. */
+/**
+ * Compares a CDP connection through `pooled-browser proxy`, which runs in its own process, with one without it, and with one through the
+ * least that a process in between can do.
+ */
 export async function compareProxy(service: Service, rounds: number): Promise<string[][]> {
   await using pool = new BrowserPool('bench', service);
   await using proxy = await startProxy('bench', service);
@@ -31,10 +35,15 @@ export async function compareProxy(service: Service, rounds: number): Promise<st
         const { session_id: id, cdp_ws_url: url } = (await pool.acquire({ acquire_timeout_seconds: 30 }))!;
         return measure(url).finally(() => pool.release(id));
       },
+      [BARE]: async () => {
+        const { session_id: id, cdp_ws_url: url } = (await pool.acquire({ acquire_timeout_seconds: 30 }))!;
+        await using relay = await startProgram([BARE_RELAY, url]);
+        return await measure(relay.line).finally(() => pool.release(id));
+      },
       'pooled-browser proxy': () => measure(proxy.cdp),
     },
     units: { 'one after the other': 'messages/s', 'all at once': 'messages/s', large: 'MB/s' },
-    peers: [DIRECT],
+    peers: [DIRECT, BARE],
     rounds,
   });
 }
@@ -67,10 +76,26 @@ async function measure(
       for (let sent = 0; sent < PARALLEL; sent++) version();
     }),
   );
+  const ask = (method: string, params: object) =>
+    new Promise<Record<string, string>>((resolve) => {
+      const onMessage = (data: Buffer) => {
+        const message = JSON.parse(String(data)) as { id?: number; result: Record<string, string> };
+        // The event of a session comes before the response.
+        if (message.id !== id) return;
+        client.off('message', onMessage);
+        resolve(message.result);
+      };
+      client.on('message', onMessage);
+      send(method, params);
+    });
+  const { targetId } = await ask('Target.createTarget', { url: 'about:blank' });
+  const { sessionId } = await ask('Target.attachToTarget', { targetId, flatten: true });
+  // The message is as large in both directions.
+  const size = MEGABYTES * 1_000_000;
+  const params = { expression: `'x'.repeat(${size})`, unused: 'x'.repeat(size) };
   const large = await time(async () => {
-    // An error that repeats its input: the message is as large in both directions.
-    const method = 'x'.repeat(MEGABYTES * 1_000_000);
-    for (let sent = 0; sent < LARGE; sent++) await answered(1, () => send(method, {}));
+    for (let sent = 0; sent < LARGE; sent++)
+      await answered(1, () => send('Runtime.evaluate', params, sessionId));
   });
   client.close();
   await once(client, 'close');
@@ -107,22 +132,30 @@ export async function memoryOfIdleClient(): Promise<number> {
 }
 
 async function startProxy(pool: string, { baseUrl, token }: Service) {
-  const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-  const env = { ...process.env, BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
-  const child = spawn(process.execPath, [cli, 'proxy', pool, '--port', '0', '--json'], {
-    env,
+  const env = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
+  const program = await startProgram([CLI, 'proxy', pool, '--port', '0', '--json'], env);
+  return { ...program, cdp: (JSON.parse(program.line) as { cdp: string }).cdp };
+}
+
+const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const BARE_RELAY = fileURLToPath(new URL('programs/bare-relay.mjs', import.meta.url));
+
+/** Starts a program of Node. Resolves with the first line that it prints. */
+async function startProgram(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines = createInterface({ input: child.stdout });
   const [line] = (await once(lines, 'line')) as [string];
   lines.on('line', () => {});
   return {
-    cdp: (JSON.parse(line) as { cdp: string }).cdp,
+    line,
     /** In kB. */
     memory: () => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]),
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM');
-      if (child.exitCode === null) await once(child, 'exit');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     },
   };
 }
