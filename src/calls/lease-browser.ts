@@ -1,4 +1,5 @@
 import type { Connector } from '../drivers/connector.js';
+import { loadDrivers } from '../drivers/load-drivers.js';
 import type { Callback, LeaseFacts } from '../lease/callback.js';
 import type { Download } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';
@@ -54,7 +55,7 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
   readOption(callback(), 'fn', fn);
   const settings = readLeaseOptions(runChecks, rest, { caller, connector });
-  const plan = { pool: resolvePool(pool), settings, connector, advise: adviceInside() };
+  const plan = { pool: resolvePool(pool), settings, connector, loadDrivers, advise: adviceInside() };
   const opening = loadLease().then(async ({ openLease, createFeatures }) =>
     openLease({ ...plan, features: await createFeatures(settings) }),
   );
@@ -130,7 +131,8 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   const caller = isOfFixtures ? 'pooledBrowser' : 'leaseBrowser';
   const settings = readLeaseOptions(heldLeaseChecks, rest, { caller, connector });
   const isOwnContextUsed = isOfFixtures ? false : undefined;
-  const plan = { settings, connector, addedNames: NAMES, isOwnContextUsed, advise: adviceInside() };
+  const advise = adviceInside();
+  const plan = { settings, connector, loadDrivers, addedNames: NAMES, isOwnContextUsed, advise };
   const resolved = resolvePool(pool);
   const opening = loadLease().then(async ({ openLease, createFeatures }) =>
     openLease({ ...plan, pool: resolved, features: await createFeatures(settings) }),
@@ -153,7 +155,7 @@ export async function leaseSession<Session extends object, Handles = never>(
   const settings = { ...read, exposeNetwork, reconnect: 'eager' } as const;
   const { openLease, createFeatures } = await loadLease();
   const features = await createFeatures(settings);
-  const plan = { pool, settings, features, advise: adviceInside() };
+  const plan = { pool, settings, features, loadDrivers, advise: adviceInside() };
   return connector ? openLease({ ...plan, connector }) : openLease(plan);
 }
 
@@ -186,7 +188,7 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
       `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
     );
   }
-  const plan = { pool, settings, connector, addedNames: NAMES };
+  const plan = { pool, settings, connector, loadDrivers, addedNames: NAMES };
   const attaching = loadLease().then(async ({ attachLease, createFeatures }) =>
     attachLease({ ...plan, features: await createFeatures(settings) }, handover),
   );

@@ -1,5 +1,6 @@
 import type { Protocol } from '../drivers/connector.js';
 import { hasExtension } from '../clean/installed.js';
+import { loadDrivers } from '../drivers/load-drivers.js';
 import { relay, type RelayHandles } from '../drivers/relay.js';
 import { openInFirstPage } from '../wire/page-session.js';
 import type { AnySocket, Socket } from '../drivers/socket.js';
@@ -68,7 +69,7 @@ export function openFor<Session extends object>(
     };
     const own = { ...settings, ...how, onEvent };
     const features = await createFeatures(own);
-    return openLease({ pool, connector, settings: own, features, advise: adviceInside() });
+    return openLease({ pool, connector, settings: own, features, loadDrivers, advise: adviceInside() });
   };
   const { refuses } = coreOf(pool).service;
   return async ({ name = settings.name, ...how }) => {

@@ -1,9 +1,16 @@
-import type { Layer } from '../wire/layer.js';
-import type { Session } from '../wire/sessions.js';
-import type { HowToClean } from './clean-browser.js';
-import { noteContexts } from './end-contexts.js';
-import { noteHttpLogins } from './http-logins.js';
-import { noteInstalled, noteWindows } from './installed.js';
+/** What a lease has done in a browser. */
+export interface HowToClean {
+  /** False if the lease used only contexts of its own: the browser's own context stays untouched. */
+  readonly isOwnContextUsed: boolean;
+  /** Whether a client has used an HTTP login or ignored errors of certificates, or may have: no command removes what these leave. */
+  readonly hasHttpLogin: boolean;
+  /** All contexts that the lease made. The pages of those that it has closed can still run. */
+  readonly contexts?: ReadonlySet<string> | undefined;
+  /** Ids of the extensions that the lease is known to have loaded. */
+  readonly extensions: ReadonlySet<string>;
+  /** False for a browser that can be a person's own, with extensions of that person. */
+  readonly canBeDestroyed: boolean;
+}
 
 /** What a lease is known to have left in its browser, besides what every cleaning removes. */
 export interface Leftovers {
@@ -65,21 +72,21 @@ export class BrowserState {
     return this.#hasChangedWindow && this.isOwnContextUsed;
   }
 
-  /** The layers that note what the clients of a connection leave. */
-  layers(): readonly Layer[] {
-    // Most of what a page in a context of the lease did ends with its context.
-    const isInContext = (session: Session | undefined) =>
-      this.contexts.has(session?.target.browserContextId ?? '');
-    return [
-      noteHttpLogins((session) => {
-        this.httpLogins++;
-        if (!isInContext(session)) this.#hasHttpLogin = true;
-      }),
-      noteContexts(this.contexts),
-      noteInstalled((id) => this.#extensions.add(id), this.#notePermanent),
-      noteWindows(this.contexts, isInContext, () => (this.#hasChangedWindow = true)),
-    ];
+  /** @param isInContext Its effect ends with a context of the lease. */
+  noteHttpLogin(isInContext: boolean): void {
+    this.httpLogins++;
+    if (!isInContext) this.#hasHttpLogin = true;
   }
+
+  readonly noteExtension = (id: string): void => void this.#extensions.add(id);
+
+  readonly noteChangedWindow = (): void => void (this.#hasChangedWindow = true);
+
+  /** @param what What stays for as long as the browser runs. */
+  readonly notePermanent = (what: string): void => {
+    this.#permanent.add(what);
+    this.#onPermanent(what);
+  };
 
   /** How to clean the browser. @param canBeDestroyed False for a browser that can be a person's own. */
   howToClean(canBeDestroyed: boolean): HowToClean {
@@ -108,13 +115,8 @@ export class BrowserState {
     this.touchOwnContext();
     this.#hasHttpLogin = hasHttpLogin;
     this.#hasChangedWindow = hasChangedWindow;
-    permanent.forEach(this.#notePermanent);
+    permanent.forEach(this.notePermanent);
     for (const id of extensions) this.#extensions.add(id);
     for (const id of contexts) this.contexts.add(id);
   }
-
-  readonly #notePermanent = (what: string): void => {
-    this.#permanent.add(what);
-    this.#onPermanent(what);
-  };
 }

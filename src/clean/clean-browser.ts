@@ -1,7 +1,8 @@
 import { CdpClient, type Target } from '../wire/cdp-client.js';
 import type { CdpPort } from '../wire/client.js';
+import type { HowToClean } from './browser-state.js';
 import { endContexts, isRunning, RUNNING } from './end-contexts.js';
-import { removeExtensions, type Installed } from './installed.js';
+import { removeExtensions } from './installed.js';
 import { clock } from '../shared/clock.js';
 import { until } from '../shared/until.js';
 import { COUNT_DOWNLOAD, COUNT_KEEP_ALIVE, countDownloads, countKeepAliveRequests } from './open-requests.js';
@@ -17,16 +18,6 @@ const OPEN = 'A download, a sendBeacon or a fetch with keepalive of the lease is
 
 const UNREADABLE =
   'The browser does not count its downloads and keepalive requests in a way that can be read.';
-
-/** What a lease has done in a browser. */
-export interface HowToClean extends Installed {
-  /** False if the lease used only contexts of its own: the browser's own context stays untouched. */
-  readonly isOwnContextUsed: boolean;
-  /** Whether a client has used an HTTP login or ignored errors of certificates, or may have: no command removes what these leave. */
-  readonly hasHttpLogin: boolean;
-  /** All contexts that the lease made. The pages of those that it has closed can still run. */
-  readonly contexts?: ReadonlySet<string> | undefined;
-}
 
 /**
  * Removes everything that a lease left in a browser, so that the next lease finds nothing of it: it disposes of the contexts

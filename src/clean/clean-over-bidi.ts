@@ -1,6 +1,7 @@
 import { raceTimeout } from '../shared/abort.js';
 import { CdpClient } from '../wire/cdp-client.js';
-import { ANSWER_TIMEOUT, cleanBrowser, type HowToClean } from './clean-browser.js';
+import type { HowToClean } from './browser-state.js';
+import { ANSWER_TIMEOUT, cleanBrowser } from './clean-browser.js';
 import { until } from '../shared/until.js';
 import { isBlank } from '../shared/urls.js';
 import type { CommandParams } from '../wire/message.js';

@@ -1,15 +1,8 @@
+import type { HowToClean } from './browser-state.js';
 import { CdpClient, CdpFault } from '../wire/cdp-client.js';
 import type { CdpPort } from '../wire/client.js';
 import { looking, type Layer } from '../wire/layer.js';
 import type { Session } from '../wire/sessions.js';
-
-/** What a lease may have installed. */
-export interface Installed {
-  /** Ids of the extensions that the lease is known to have loaded. */
-  readonly extensions: ReadonlySet<string>;
-  /** False for a browser that can be a person's own, with extensions of that person. */
-  readonly canBeDestroyed: boolean;
-}
 
 /** Commands whose effect no command of the cleaning removes, with what they leave. */
 const PERMANENT = {
@@ -107,7 +100,7 @@ export function noteWindows(
  */
 export async function removeExtensions(
   cdp: CdpClient,
-  { extensions, canBeDestroyed }: Installed,
+  { extensions, canBeDestroyed }: Pick<HowToClean, 'extensions' | 'canBeDestroyed'>,
 ): Promise<void> {
   // Programs that use the URLs of the session load extensions, too.
   const ids = canBeDestroyed ? await loadedExtensions(cdp) : [...extensions];

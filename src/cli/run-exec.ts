@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import { PlaywrightEndpoint } from '../calls/playwright-endpoint/playwright-endpoint.js';
 import { serveProxy } from '../calls/serve-proxy.js';
-import { openSocket } from '../drivers/connect-session.js';
+import { openSocket } from '../drivers/open-browser.js';
 import type { Protocol } from '../drivers/connector.js';
 import { openSharedEndpoint } from '../drivers/loopback-endpoint.js';
 import { relay } from '../drivers/relay.js';

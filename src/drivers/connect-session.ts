@@ -3,25 +3,19 @@ import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { shortened } from '../shared/redact.js';
-import type { HowToClean } from '../clean/clean-browser.js';
+import type { HowToClean } from '../clean/browser-state.js';
 import type { Connector } from './connector.js';
-import {
-  cleanOverCdp,
-  OpenBrowser,
-  openSocket,
-  openWire,
-  type ConnectPlan,
-  type OpenConnection,
-} from './open-browser.js';
+import type { CleanPlan, ConnectPlan, Drivers, OpenConnection } from './connection.js';
+import { cleanOverCdp, OpenBrowser, openSocket, openWire } from './open-browser.js';
 import type { SocketEnd } from './socket.js';
+import { openInFirstPage } from '../wire/page-session.js';
 import { newShared } from '../wire/wire.js';
 import { closeUnresponsivePages } from '../clean/unresponsive-pages.js';
 import { hasFakeClock, isError } from '../shared/globals.js';
 
-export { openSocket } from './open-browser.js';
-export { openInFirstPage } from '../wire/page-session.js';
+/** What a lease asks of this folder. */
+export const drivers: Drivers = { connectSession, cleanSession, openUrl };
 
-/** Connects to a leased browser until a page is usable. After a failure no socket stays open. */
 export async function connectSession<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
@@ -82,14 +76,9 @@ function dropped(how: SocketEnd): ConnectError {
   return new ConnectError(`the WebSocket ended during the connect (${how})`);
 }
 
-/**
- * Removes what an earlier lease left in a browser that nothing could destroy.
- *
- * @throws ConnectError; the signal's reason.
- */
-export async function cleanSession(
+async function cleanSession(
   grant: Grant,
-  { settings, trust, signal }: Pick<ConnectPlan, 'settings' | 'trust' | 'signal'>,
+  { settings, trust, signal }: CleanPlan,
   how: HowToClean,
 ): Promise<void> {
   const limit = new LinkedAbort(signal, settings.connectTimeout);
@@ -106,6 +95,11 @@ export async function cleanSession(
   } finally {
     limit.dispose();
   }
+}
+
+async function openUrl(grant: Grant, how: Pick<ConnectPlan, 'trust' | 'signal'>, url: string): Promise<void> {
+  const socket = await openSocket(grant, { protocol: 'cdp', ...how });
+  await openInFirstPage(socket, url).finally(() => socket.cut('closed-by-us'));
 }
 
 const FAKE_CLOCK =

@@ -5,66 +5,20 @@ import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
 import { CdpClient } from '../wire/cdp-client.js';
-import type { BrowserState } from '../clean/browser-state.js';
-import { cleanBrowser, type HowToClean } from '../clean/clean-browser.js';
+import type { HowToClean } from '../clean/browser-state.js';
+import { cleanBrowser } from '../clean/clean-browser.js';
+import { noteState } from '../clean/note-state.js';
 import { BidiWatch, cleanOverBidi, hasCdp } from '../clean/clean-over-bidi.js';
-import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
-import type { ConnectExtension, Opening } from './extension.js';
+import type { ConnectPlan, OpenConnection } from './connection.js';
+import type { Connector, ConnectRequest, Protocol } from './connector.js';
+import type { ConnectExtension } from './extension.js';
+import { endHandles } from './end-handles.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { knownFrames } from '../wire/known-frames.js';
-import type { OpenClient, SocketEnd } from './socket.js';
+import type { OpenClient } from './socket.js';
 import type { Client, ClientKind } from '../wire/client.js';
 import { Wire, type Shared } from '../wire/wire.js';
 import { headersTo, trustedUrl } from './trusted-url.js';
-
-export interface ConnectPlan {
-  /** The options of the lease. */
-  readonly settings: {
-    readonly protocol: Protocol;
-    readonly context: ContextChoice;
-    readonly contextOptions?: object | undefined;
-    readonly connectOptions: object;
-    readonly connectTimeout: number;
-  };
-  /** Decides which WebSocket URLs are allowed. */
-  readonly trust: Trust;
-  /** A connection that may be open already. */
-  readonly spare: SpareConnection;
-  readonly pageUrl: string | undefined;
-  readonly signal: AbortSignal;
-  /** Called with the URLs of unresponsive pages that were closed. */
-  readonly onPagesClosed: (urls: string[]) => void;
-  /** Called with the name of an event of the browser that can't be read, and was dropped. */
-  readonly onMalformed?: (name: string) => void;
-  /** The state in which the lease leaves the browser. */
-  readonly state: BrowserState;
-  /** Creates what runs beside the library. */
-  readonly extend: (opening: Opening) => readonly Promise<ConnectExtension | undefined>[];
-}
-
-/** A connection with the socket that carries it. */
-export interface OpenConnection<Handles> extends Connection<Handles> {
-  /** Resolves when the socket has ended, with the first reason. */
-  readonly ended: Promise<SocketEnd>;
-  /** Closes the socket immediately: no further command reaches the browser. What limits the pages stays until they have ended. */
-  cut(): void;
-  /**
-   * Closes the pages that a feature limits. Resolves when none of them runs any longer.
-   *
-   * @throws If one may still run.
-   */
-  endPages(): Promise<void>;
-  /**
-   * Takes the browser from the library, and removes everything that the lease left there.
-   *
-   * @throws If something may be left.
-   */
-  clean(how: HowToClean): Promise<void>;
-  /** Takes the browser from the library, which receives nothing more: `cleanup` asks it for nothing then. */
-  takeOver(): void;
-  /** The socket that carries it. */
-  readonly socket: Pick<Client, 'methodsInFlight' | 'isDetached'>;
-}
 
 /** A browser to which a socket is open: what runs there beside the library, and how the browser is left. */
 export class OpenBrowser {
@@ -95,7 +49,7 @@ export class OpenBrowser {
     this.#watch = new BidiWatch(plan.state.leftOverBidi, plan.state.touchOwnContext);
     this.#hasOnlyBidi = !isCdp && grant.cdpUrl === undefined;
     this.#hasOneSocket = isCdp && grant.endsWithConnection === true;
-    wire.shared.stack.add(...(isCdp ? [] : [this.#watch.layer]), knownFrames(), ...plan.state.layers());
+    wire.shared.stack.add(...(isCdp ? [] : [this.#watch.layer]), knownFrames(), ...noteState(plan.state));
     void socket.ended.then(() => this.#endConnection());
   }
 
@@ -149,6 +103,7 @@ export class OpenBrowser {
           socket.isDetached ? Promise.resolve() : connection.cleanup(),
           ...extensions.map(async (one) => one.stop?.()),
         ]),
+      endHandles,
       takeOver: () => void this.#wire.takeOver(),
       clean: (how) => this.#clean(how),
       ...(this.#hasOnlyBidi && { disconnect: () => this.#endSession().then(() => connection.disconnect()) }),

@@ -11,7 +11,7 @@ import type {
 import { environment } from '../shared/environment.js';
 import { hasReplacedRequests } from '../net/native-requests.js';
 import { addAdvice } from '../shared/errors.js';
-import { lazyLibrary } from '../shared/lazy.js';
+import { lazyLibrary } from '../shared/lazy-library.js';
 import {
   openUrl,
   pageIdOf,

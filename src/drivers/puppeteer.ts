@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
 import { allSettled } from '../shared/abort.js';
-import { lazyLibrary } from '../shared/lazy.js';
+import { lazyLibrary } from '../shared/lazy-library.js';
 import {
   openUrl,
   pageIdOf,

@@ -1,5 +1,5 @@
-import type { Client } from '../wire/client.js';
-import type { Frame, Protocol, SocketEnd } from '../wire/forms.js';
+import type { CdpClient } from '../wire/cdp-client.js';
+import type { CdpPort, Frame, Protocol, SocketEnd } from '../wire/forms.js';
 
 export type { SocketEnd } from '../wire/forms.js';
 
@@ -26,11 +26,11 @@ export interface AnySocket {
   /** Closes the connection at once: no further message reaches the browser. */
   cut(reason?: SocketEnd): void;
   /** @internal */
-  request: Client['request'];
+  request: CdpPort['request'];
   /** @internal */
-  readonly wire: Client['wire'];
+  readonly wire: { openOwn(): Promise<CdpClient> };
   /** @internal */
-  listen: Client['listen'];
+  listen: CdpPort['listen'];
 }
 
 /** The connection of a lease, for its library. */

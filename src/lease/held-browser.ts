@@ -1,8 +1,6 @@
-import { BrowserState } from '../clean/browser-state.js';
-import type { HowToClean } from '../clean/clean-browser.js';
-import type { OpenConnection } from '../drivers/open-browser.js';
+import { BrowserState, type HowToClean } from '../clean/browser-state.js';
+import type { LoadDrivers, OpenConnection } from '../drivers/connection.js';
 import { inTime } from './in-time.js';
-import { loadConnect } from '../drivers/load-connect.js';
 import type { Granted } from '../pool/grant.js';
 import type { PendingRelease } from '../pool/pending-releases.js';
 import type { PoolCore } from '../pool/pool-core.js';
@@ -52,6 +50,7 @@ export class HeldBrowser<Session extends object> {
   readonly #acquired: Acquired<Session>;
   readonly #pending: PendingRelease;
   readonly #release: ReleaseOption<Session>;
+  readonly #loadDrivers: LoadDrivers;
   readonly #givenUp = new LinkedAbort();
 
   /** Begins to hold a browser for a call. */
@@ -71,6 +70,7 @@ export class HeldBrowser<Session extends object> {
     const { release } = settings;
     this.#acquired = acquired;
     this.#release = release;
+    this.#loadDrivers = plan.loadDrivers;
     this.#pending = pool.releases.hold(grant.id, ticket, {
       onCrash: settings.releaseOnCrash,
       emit: call.emit,
@@ -137,9 +137,9 @@ export class HeldBrowser<Session extends object> {
     const how = this.endsWith === 'nothing' ? uncleanBrowsers.get(this.#address) : undefined;
     if (!how) return;
     const { settings, signal, grant, time } = this.#lease;
-    const { cleanSession } = await loadConnect();
+    const drivers = await this.#loadDrivers();
     const { trust } = this.context.pool.client;
-    await time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
+    await time('connect', () => drivers.cleanSession(grant, { settings, trust, signal }, how));
     uncleanBrowsers.delete(this.#address);
   }
 
@@ -285,9 +285,8 @@ export class HeldBrowser<Session extends object> {
     if (grant.endsWithConnection)
       throw new Error('The browser begins and ends with the connection of its user.');
     const { trust } = pool.client;
-    const { openSocket, openInFirstPage } = await loadConnect();
-    const socket = await openSocket(grant, { protocol: 'cdp', trust, signal });
-    await openInFirstPage(socket, url).finally(() => socket.cut('closed-by-us'));
+    const drivers = await this.#loadDrivers();
+    await drivers.openUrl(grant, { trust, signal }, url);
   }
 
   #reportUnclean(message: string, cause?: unknown): CleanupError {

@@ -1,6 +1,6 @@
 import { raceEnd, raceTimeout } from '../shared/abort.js';
 import { duration } from '../shared/errors.js';
-import type { OpenConnection } from '../drivers/open-browser.js';
+import type { OpenConnection } from '../drivers/connection.js';
 import type { SocketEnd } from '../drivers/socket.js';
 
 /** Does work that needs the browser, and rejects when its connection ends: not every library notices that. */

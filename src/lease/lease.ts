@@ -1,5 +1,4 @@
-import { endHandles } from '../drivers/end-handles.js';
-import type { OpenConnection } from '../drivers/open-browser.js';
+import type { OpenConnection } from '../drivers/connection.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, nextTurn, startTimer } from '../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
@@ -121,7 +120,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const connection = this.#link?.connection;
     const isLater = !settings.awaitRelease && !leaves;
     const endLibrary = () =>
-      attempt('end handles', () => endHandles(handles ?? [], (cause) => this.#over(cause)));
+      attempt('end handles', () => connection?.endHandles(handles ?? [], (cause) => this.#over(cause)));
     if (isLater) {
       await writeFiles(context, connection);
       // From now on the library can't reach the browser.

@@ -1,7 +1,6 @@
-import type { OpenConnection } from '../drivers/open-browser.js';
+import type { LoadDrivers, OpenConnection } from '../drivers/connection.js';
 import type { Connector, Isolation, Workspace } from '../drivers/connector.js';
 import type { ConnectExtension, Opening } from '../drivers/extension.js';
-import { loadConnect } from '../drivers/load-connect.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import type { Grant } from '../services/browser-service.js';
 import { requestFactsOf } from '../services/check-service.js';
@@ -27,7 +26,7 @@ import { writeFiles } from './write-files.js';
 const EXPIRY_WARNING = 10_000;
 
 interface LinkedCall {
-  readonly plan: Pick<LeasePlan, 'addedNames'>;
+  readonly plan: Pick<LeasePlan, 'addedNames' | 'loadDrivers'>;
   readonly hooks: Pick<Hooks<never>, 'connect'>;
 }
 
@@ -38,11 +37,15 @@ const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: tru
  * Opens a connection for the WebSocket and imports the library while the acquire request, if there is one, waits. The import
  * keeps the process busy, so it starts after the request is sent. Rejects if the library is missing.
  */
-export async function prepareConnect({ client, service }: PoolCore, connector: Connector): Promise<void> {
+export async function prepareConnect(
+  { client, service }: PoolCore,
+  connector: Connector,
+  loadDrivers: LoadDrivers,
+): Promise<void> {
   const { connections, spare } = await client.host.open();
   if (requestFactsOf(service).hasAcquireRequest) await connections.connected;
   spare.prepare();
-  await Promise.all([connector.load(), loadConnect()]);
+  await Promise.all([connector.load(), loadDrivers()]);
 }
 
 /**
@@ -67,8 +70,9 @@ export class Link<Handles> {
     connector: Connector<Handles>,
     { plan, hooks }: LinkedCall,
   ): Promise<Link<Handles>> {
-    const { addedNames = ['session', 'signal'] } = plan;
-    const connect = connectionsOf(lease, connector, (opening) => hooks.connect(lease, opening));
+    const { addedNames = ['session', 'signal'], loadDrivers } = plan;
+    const extend = (opening: Opening) => hooks.connect(lease, opening);
+    const connect = connectionsOf(lease, connector, loadDrivers, extend);
     const connection = await connect(lease.signal);
     const { handles } = connection;
     const taken = addedNames.find((name) => isRecord(handles) && Object.hasOwn(handles, name));
@@ -253,6 +257,7 @@ type Connect<Handles> = ReturnType<typeof connectionsOf<Handles>>;
 function connectionsOf<Handles>(
   lease: LeaseContext<LeaseStep>,
   connector: Connector<Handles>,
+  loadDrivers: LoadDrivers,
   extend: (opening: Opening) => readonly Promise<ConnectExtension | undefined>[],
 ) {
   const { settings, emit, pool, sessionId, addError } = lease;
@@ -270,8 +275,8 @@ function connectionsOf<Handles>(
     try {
       const { host, trust } = pool.client;
       const { spare } = await host.open();
-      const { connectSession } = await loadConnect();
-      const connection = await connectSession(connector, grant, {
+      const drivers = await loadDrivers();
+      const connection = await drivers.connectSession(connector, grant, {
         settings,
         trust,
         spare,

@@ -52,7 +52,7 @@ export async function openLease<Session extends object, Features extends Feature
     verifyLease(pool.service, call.context.settings, pool.idOrName);
     await hooks.prepare();
     acquisition = new Acquisition(call);
-    if (plan.connector) prepareConnect(pool, plan.connector).catch(abort);
+    if (plan.connector) prepareConnect(pool, plan.connector, plan.loadDrivers).catch(abort);
     // One browser after another, until one can be reached.
     for (let attempt = 1; !lease; attempt++) {
       call.browser = { attempt };

@@ -1,4 +1,5 @@
 import type { Leftovers } from '../clean/browser-state.js';
+import type { LoadDrivers } from '../drivers/connection.js';
 import type { Connector } from '../drivers/connector.js';
 import type { PoolApi } from '../pool/pool-settings.js';
 import type { PoolCore } from '../pool/pool-core.js';
@@ -13,6 +14,8 @@ export interface LeasePlan<Session extends object = object, Features extends Fea
   readonly features: Features;
   /** How to connect. Undefined: another program connects. */
   readonly connector?: Connector;
+  /** Loads what connects, and what cleans a browser. */
+  readonly loadDrivers: LoadDrivers;
   /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
   readonly isOwnContextUsed?: boolean | undefined;
   /** The tasks of the lease open their own pages. */

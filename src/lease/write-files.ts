@@ -1,5 +1,5 @@
 import { inTime } from './in-time.js';
-import type { OpenConnection } from '../drivers/open-browser.js';
+import type { OpenConnection } from '../drivers/connection.js';
 import { CleanupError } from '../shared/lease-errors.js';
 import type { LeaseContext } from './context.js';
 

@@ -1,4 +1,3 @@
-import { MissingLibraryError } from './errors.js';
 import { hasNodeGlobals } from './globals.js';
 
 /**
@@ -22,20 +21,6 @@ export async function importForNode<Module>(name: string, load: () => Promise<Mo
   if (hasNodeGlobals()) return load();
   const { createRequire } = process.getBuiltinModule('node:module');
   return createRequire(import.meta.url)(name) as Module;
-}
-
-/**
- * Imports an optional peer at the first call, as `lazy` does. Rejects with a MissingLibraryError, which has the command that
- * installs it, if the package is missing or too old.
- */
-export function lazyLibrary<Library>(name: string, load: () => Promise<Library>): () => Promise<Library> {
-  return lazy(async () => {
-    const { expectVersion } = await import('./library-version.js');
-    expectVersion(name);
-    return importForNode(name, load).catch((cause: unknown) => {
-      throw new MissingLibraryError(name, { cause });
-    });
-  });
 }
 
 export const loadWs = lazy(() => importForNode('ws', () => import('ws')));

@@ -7,8 +7,11 @@ import { until } from '../shared/until.js';
  *
  * @throws If it can't be loaded. The page is blank then: the browser's error page would interrupt the next navigation.
  */
-export async function openInFirstPage(socket: Pick<Client, 'wire'>, url: string): Promise<void> {
-  const cdp = await socket.wire.openOwn();
+export async function openInFirstPage(
+  { wire }: { readonly wire: Pick<Client['wire'], 'openOwn'> },
+  url: string,
+): Promise<void> {
+  const cdp = await wire.openOwn();
   try {
     const page = (await cdp.targets()).find(({ type }) => type === 'page');
     const sessionId = await cdp.attach(page?.targetId ?? (await cdp.openPage()));

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectSession } from '../../src/drivers/connect-session.js';
-import type { ConnectPlan } from '../../src/drivers/open-browser.js';
+import type { ConnectPlan } from '../../src/drivers/connection.js';
 import { trustedUrl } from '../../src/drivers/trusted-url.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/drivers/connector.js';
 import { closeUnresponsivePages } from '../../src/clean/unresponsive-pages.js';

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import type { Connector } from '../../src/drivers/connector.js';
 import { type RunOptions, runOf } from '../../src/index.js';
+import { loadDrivers } from '../../src/drivers/load-drivers.js';
 import type { FeatureSet, LeaseFeature, WorkEnd } from '../../src/lease/feature.js';
 import { attachLease } from '../../src/lease/attach-lease.js';
 import { openLease } from '../../src/lease/open-lease.js';
@@ -21,7 +22,7 @@ function planOf<Features extends FeatureSet>(
   options: RunOptions = {},
 ) {
   const settings = readLeaseOptions(runChecks, options, { caller: 'test', connector });
-  return { pool, settings, connector, features };
+  return { pool, settings, connector, loadDrivers, features };
 }
 
 /** Runs one callback in a lease with one feature, and returns the summary. */
@@ -342,7 +343,7 @@ describe('the end of a lease', () => {
       const given: RunOptions = { ...options, replays: 'off' };
       const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
       const features = { mine: { ...feature } };
-      const lease = await openLease({ pool: played.pool, settings, connector, features });
+      const lease = await openLease({ pool: played.pool, settings, connector, loadDrivers, features });
       await lease.beginRun();
       expect(await lease.runCallback(() => 'value')).toBe('value');
       useFakeClock({ toFake: ['setTimeout'] });
@@ -364,7 +365,7 @@ describe('the end of a lease', () => {
     const given: RunOptions = { replays: 'off' };
     const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
     const features = { mine: { stop: log('stop'), finish } };
-    const lease = await openLease({ pool: played.pool, settings, connector, features });
+    const lease = await openLease({ pool: played.pool, settings, connector, loadDrivers, features });
     await lease.end({ status: 'ok' });
     expect(played.steps).toEqual(['stop', 'cleanup', 'finish', 'disconnect', 'release', 'released']);
   });

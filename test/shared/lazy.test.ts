@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { MissingLibraryError } from '../../src/index.js';
-import { lazy, lazyLibrary } from '../../src/shared/lazy.js';
+import { lazy } from '../../src/shared/lazy.js';
+import { lazyLibrary } from '../../src/shared/lazy-library.js';
 import { expectVersion, versionOf } from '../../src/shared/library-version.js';
 import { rejection } from '../pool/support.js';
 

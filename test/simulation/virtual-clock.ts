@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { clock } from '../../src/shared/clock.js';
 import type { Random } from '../support/random.js';
-import { loadConnect } from '../../src/drivers/load-connect.js';
+import { loadDrivers } from '../../src/drivers/load-drivers.js';
 import { loadLease } from '../../src/calls/lease-browser.js';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import { createFeatures } from '../../src/features/create-features.js';
@@ -20,7 +20,7 @@ interface Entry {
 
 // The library imports these at their first use, which would take time that this clock does not see.
 const settings = readLeaseOptions(runChecks, {}, { caller: 'test' });
-await Promise.all([loadLease(), createFeatures(settings), loadConnect(), loadJob()]);
+await Promise.all([loadLease(), createFeatures(settings), loadDrivers(), loadJob()]);
 
 /** Node's own functions, which `uninstall` restores. */
 const real = {

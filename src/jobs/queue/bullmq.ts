@@ -1,6 +1,7 @@
 import type * as BullMQ from 'bullmq';
 import { isRecord } from '../../shared/json.js';
-import { lazy, lazyLibrary } from '../../shared/lazy.js';
+import { lazy } from '../../shared/lazy.js';
+import { lazyLibrary } from '../../shared/lazy-library.js';
 
 const importBullMQ = lazyLibrary('bullmq', () => import('bullmq'));
 

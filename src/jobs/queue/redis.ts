@@ -5,7 +5,7 @@ import { clock, startTimer } from '../../shared/clock.js';
 import { environment } from '../../shared/environment.js';
 import { InvalidOptionError, sentence } from '../../shared/errors.js';
 import { isRecord } from '../../shared/json.js';
-import { lazyLibrary } from '../../shared/lazy.js';
+import { lazyLibrary } from '../../shared/lazy-library.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import { hideOwnSecret } from '../../shared/redact.js';
 import { isError } from '../../shared/globals.js';

@@ -1,6 +1,6 @@
 import type { BidiMapper } from 'chromium-bidi';
 import { clock } from '../../shared/clock.js';
-import { lazyLibrary } from '../../shared/lazy.js';
+import { lazyLibrary } from '../../shared/lazy-library.js';
 import type { CdpPort } from '../../wire/client.js';
 import { openPort, type CdpBrowser } from '../../wire/cdp-source.js';
 import type { WireMessage } from '../../wire/forms.js';
