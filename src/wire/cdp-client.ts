@@ -39,8 +39,7 @@ export class CdpClient {
   readonly #port: CdpPort;
   readonly #timeout: number;
   #hasEnded = false;
-  /** Ids of commands without a response. */
-  readonly #open = new Set<number>();
+  readonly #nextId = idsOfOurs();
 
   /** @param timeout Milliseconds after which `send` rejects without an answer. Default: none. */
   constructor(port: CdpPort, listeners: EventListeners = {}, timeout = Infinity) {
@@ -103,11 +102,10 @@ export class CdpClient {
 
   #begin(method: string) {
     if (this.#hasEnded) throw new CdpGone('The WebSocket has ended.');
-    const id = idOfOurs(this.#open);
+    const id = this.#nextId();
     let settle!: (response: WireMessage | undefined) => void;
     const result = new Promise<unknown>((resolve, reject) => {
       settle = (response) => {
-        this.#open.delete(id);
         if (response === undefined) return reject(new CdpGone('The WebSocket or the session has ended.'));
         const { error, result: given } = contentOf(response);
         if (error !== undefined) return reject(new CdpFault(messageOf(error)));
@@ -131,18 +129,24 @@ function readFor(listeners: EventListeners, event: WireMessage): void {
 }
 
 /**
- * Returns an id for a command of our own. It is random: no other client of the connection can give it to a command of its own, whose
- * response would be taken for ours.
+ * Returns the ids of a client of our own, one after the other: the numbers of 30 bits, shuffled with random keys. No id comes twice, and
+ * no other client of the connection can guess one and give it to a command of its own, whose response would be taken for ours.
  */
-function idOfOurs(used: Set<number>): number {
-  let id: number;
-  do {
-    const [random = 0] = globalThis.crypto.getRandomValues(new Uint32Array(1));
-    id = FIRST_ID + 1 + (random % (FIRST_ID - 1));
-  } while (used.has(id));
-  used.add(id);
-  return id;
+function idsOfOurs(): () => number {
+  const keys = globalThis.crypto.getRandomValues(new Uint32Array(4));
+  let count = 0;
+  return () => {
+    const number = ++count % FIRST_ID;
+    let [high, low] = [number >>> 15, number & HALF];
+    // A Feistel network: each round can be undone, so that two numbers never become one.
+    for (const key of keys) [high, low] = [low, high ^ ((Math.imul(low ^ key, MIX) ^ key) >>> 17)];
+    return FIRST_ID + high * (HALF + 1) + low;
+  };
 }
+
+const HALF = 2 ** 15 - 1;
+/** An odd number whose product mixes the bits. */
+const MIX = 0x9e3779b1;
 
 /** A session of a client with one page. */
 export class CdpSession {
