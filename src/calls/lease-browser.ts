@@ -1,5 +1,5 @@
 import type { Connector } from '../drivers/connector.js';
-import { loadDrivers } from '../drivers/load-drivers.js';
+import { loadDrivers } from './load-drivers.js';
 import type { Callback, LeaseFacts } from '../lease/callback.js';
 import type { Download } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';

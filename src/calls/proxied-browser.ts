@@ -1,6 +1,6 @@
 import type { Protocol } from '../drivers/connector.js';
 import { hasExtension } from '../clean/installed.js';
-import { loadDrivers } from '../drivers/load-drivers.js';
+import { loadDrivers } from './load-drivers.js';
 import { relay, type RelayHandles } from '../drivers/relay.js';
 import { openInFirstPage } from '../wire/page-session.js';
 import type { AnySocket, Socket } from '../drivers/socket.js';

@@ -28,7 +28,7 @@ export interface Drivers {
   openUrl(grant: Grant, how: Pick<ConnectPlan, 'trust' | 'signal'>, url: string): Promise<void>;
 }
 
-/** Loads this folder: while the acquire request waits, with the automation library. */
+/** Loads what connects: while the acquire request waits, with the automation library. */
 export type LoadDrivers = () => Promise<Drivers>;
 
 export interface ConnectPlan {

@@ -8,7 +8,7 @@ import type { JobContext } from './job-context.js';
 import { TaskRunner, type BrowserEnd } from './task-runner.js';
 import { nameOfLease } from './options.js';
 import { NOT_NEEDED, type Reservation, type TaskQueue } from './task-queue.js';
-import { loadDrivers } from '../drivers/load-drivers.js';
+import { loadDrivers } from '../calls/load-drivers.js';
 
 /** Number of failed leases in a row after which a worker ends the job, if no other browser works. */
 const MAX_FAILURES = 3;

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import type { Connector } from '../../src/drivers/connector.js';
 import { type RunOptions, runOf } from '../../src/index.js';
-import { loadDrivers } from '../../src/drivers/load-drivers.js';
+import { loadDrivers } from '../../src/calls/load-drivers.js';
 import type { FeatureSet, LeaseFeature, WorkEnd } from '../../src/lease/feature.js';
 import { attachLease } from '../../src/lease/attach-lease.js';
 import { openLease } from '../../src/lease/open-lease.js';

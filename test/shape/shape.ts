@@ -84,11 +84,9 @@ function checkRunTime(): void {
   }
   const known = lease.withKeys.filter(({ file }) => !file.startsWith('recorder/'));
   check("places that keep sessions or targets (without the recorder's)", 2, placesOf(known));
-  const inFlight = [...lease.withRoom, ...pool.withRoom];
-  const classes = inFlight.filter(({ place }) => !place.startsWith('closure.'));
-  check('classes with a map of commands in flight', 2, placesOf(inFlight));
-  const clients = classes.filter(({ file, place }) => source.sendsCommands(file, place.split('.')[0]!));
-  check('CDP clients', 1, placesOf(clients));
+  check('classes with a map of commands in flight', 2, placesOf([...lease.withRoom, ...pool.withRoom]));
+  const clients = paths.flatMap((path) => source.clients(path).map((name) => `${name} (src/${path}.ts)`));
+  check('CDP clients', 1, clients);
 }
 
 function reachOf(path: string): string[] {

@@ -57,15 +57,20 @@ export class Source {
       .map((one) => one.name);
   }
 
-  /** Whether the class of a name in a file sends commands: a method of it takes the name of one, and what it returns settles later. */
-  sendsCommands(path: string, name: string): boolean {
+  /**
+   * The classes of a file that send commands and wait for their responses: a method takes the name of one, what it returns settles later,
+   * and the class writes the message with its id.
+   */
+  clients(path: string): string[] {
     const isSender = (member: ts.ClassElement) =>
       ts.isMethodDeclaration(member) &&
       member.parameters.some((one) => one.name.getText() === 'method') &&
       /^Promise\b/.test(this.#checker.typeToString(this.#checker.getTypeAtLocation(member.type ?? member)));
-    return this.#file(path).statements.some(
-      (one) => ts.isClassDeclaration(one) && one.name?.text === name && one.members.some(isSender),
-    );
+    return this.#file(path).statements.flatMap((one) => {
+      const isClient =
+        ts.isClassDeclaration(one) && one.members.some(isSender) && /\{ id, method\b/.test(one.getText());
+      return isClient ? one.name!.text : [];
+    });
   }
 
   /** A function that receives a message; undefined for another one. */

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { clock } from '../../src/shared/clock.js';
 import type { Random } from '../support/random.js';
-import { loadDrivers } from '../../src/drivers/load-drivers.js';
+import { loadDrivers } from '../../src/calls/load-drivers.js';
 import { loadLease } from '../../src/calls/lease-browser.js';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
 import { createFeatures } from '../../src/features/create-features.js';
