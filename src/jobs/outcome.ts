@@ -185,7 +185,30 @@ function shown(value: unknown): string {
 
 export function isOutcomeRecord(value: unknown): value is OutcomeRecord {
   if (!isRecord(value) || !Number.isSafeInteger(value['index'])) return false;
+  if (Object.entries(FACTS).some(([name, isFact]) => name in value && !isFact(value[name]))) return false;
   return value['status'] === 'fulfilled' || (value['status'] === 'rejected' && isReason(value['reason']));
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isListOf = (value: unknown, isOne: (one: unknown) => boolean): boolean =>
+  Array.isArray(value) && value.every(isOne);
+
+/** What an attempt stores besides its outcome, and what each of it can be: another program may have written it. */
+const FACTS: Readonly<Record<keyof StoredFacts, (value: unknown) => boolean>> = {
+  sessionId: isText,
+  replays: (value) => isListOf(value, isText),
+  artifacts: (value) => isListOf(value, isText),
+  downloads: (value) => isListOf(value, isRecord),
+};
+
+/** What an attempt stores besides its outcome. */
+export type StoredFacts = Pick<RecordFacts, 'sessionId' | 'replays' | 'artifacts' | 'downloads'>;
+
+/** Reads the facts of a stored attempt. It replaces neither the input nor the status of its job, and what can't be read is left out. */
+export function factsOf(stored: object): StoredFacts {
+  const values = stored as Record<string, unknown>;
+  const found = Object.entries(FACTS).filter(([name, isFact]) => isFact(values[name]));
+  return Object.fromEntries(found.map(([name]) => [name, values[name]]));
 }
 
 export function isReason(value: unknown): value is RecordedReason {

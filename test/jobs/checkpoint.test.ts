@@ -589,10 +589,15 @@ it('removes no line of a file that another program has changed', async ({ bench 
   expect(await readFile(path, 'utf8')).toContain(added + before);
 });
 
-it('says what to do with a damaged line between others', async ({ bench }) => {
+it.for<(line: string) => string>([
+  (line) => line.slice(0, 20),
+  // Written by another program.
+  (line) => line.replace(/}$/, ',"artifacts":"x"}'),
+  (line) => line.replace(/}$/, ',"replays":[{}]}'),
+])('says what to do with a damaged line between others (%#)', async (damage, { bench }) => {
   await run(bench, ['a', 'b', 'c']);
   const [first = '', second = '', ...rest] = (await readFile(path, 'utf8')).split('\n');
-  await writeFile(path, [first, second.slice(0, 20), ...rest].join('\n'));
+  await writeFile(path, [first, damage(second), ...rest].join('\n'));
   await expect(run(bench, ['a', 'b', 'c'])).rejects.toThrow(
     /line 2: .*delete the line, and its input runs again/,
   );

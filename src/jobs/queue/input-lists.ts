@@ -55,8 +55,8 @@ export async function readLists(
 ): Promise<{ exist: boolean; areComplete: boolean }> {
   const key = listsOf(queue);
   const { [MARK]: mark, ...lists } = await redis.guard(redis.client.hgetall(key));
-  const counts =
-    list === undefined ? Object.values(lists) : [lists[list]].filter((count) => count !== undefined);
+  const read = Object.entries(lists).filter(([name]) => list === undefined || name === list);
+  const counts = read.map(([, count]) => count);
   const exist = counts.length > 0;
   if (areKnown && (mark === undefined || !exist)) throw dataLoss(queue);
   if (exist && mark === undefined) await redis.guard(redis.client.hset(key, MARK, '1'));

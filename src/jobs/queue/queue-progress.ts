@@ -77,10 +77,10 @@ export class ProgressReporter {
       readJobs(queue, redis, 'active', MOST_RUNNING),
     ]);
     const { active: running = 0, completed = 0, failed: failing = 0, ...others } = counts;
-    const workers: Record<string, number> = {};
+    const workers = new Map<string, number>();
     for (const { job } of active) {
       const name = job?.processedBy ?? 'unknown';
-      workers[name] = (workers[name] ?? 0) + 1;
+      workers.set(name, (workers.get(name) ?? 0) + 1);
     }
     const { total } = this.#settings;
     const rate = elapsed === 0 ? 0 : ((done + failed) / elapsed) * 1000;
@@ -90,7 +90,7 @@ export class ProgressReporter {
       done,
       failed,
       running,
-      workers,
+      workers: Object.fromEntries(workers),
       rate,
       waiting: Object.values(others).reduce((sum, count) => sum + count, 0),
       ...(total !== undefined && { total }),

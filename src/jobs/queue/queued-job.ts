@@ -5,12 +5,14 @@ import { isRecord } from '../../shared/json.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import { excerpt } from '../../shared/redact.js';
 import {
+  factsOf,
   isReason,
   recordOfOutcome,
   recordReason,
   type Outcome,
   type OutcomeRecord,
   type RecordedReason,
+  type StoredFacts,
 } from '../outcome.js';
 import { isError } from '../../shared/globals.js';
 
@@ -25,8 +27,6 @@ interface StoredAttempt extends StoredFacts {
   readonly value?: unknown;
   readonly reason?: RecordedReason;
 }
-
-type StoredFacts = Partial<Pick<OutcomeRecord, (typeof STORED_FACTS)[number]>>;
 
 /** The result of one input of a queue. */
 export type QueuedOutcome = OutcomeRecord & {
@@ -110,7 +110,7 @@ export function storedError(reason: unknown, mayRetry: boolean): Error {
 /** Reads the outcome of a job that BullMQ has completed or failed. */
 export function outcomeOf(job: Job<QueuedInput>, status: 'completed' | 'failed'): QueuedOutcome {
   const { index, input, list } = job.data;
-  const facts = { index, input, list, attempts: job.attemptsMade };
+  const facts = { index, input, list, attempts: job.attemptsMade || 0 };
   if (status === 'completed') {
     const stored: unknown = job.returnvalue;
     if (isStoredAttempt(stored))
@@ -124,16 +124,9 @@ export function outcomeOf(job: Job<QueuedInput>, status: 'completed' | 'failed')
   // After the last attempt that failed, workers may have died with the job.
   if (isReason(reason) && reason.message === job.failedReason)
     return { status: 'rejected', ...facts, ...factsOf(stored), reason };
-  return { status: 'rejected', ...facts, reason: { message: job.failedReason } };
-}
-
-/** The fields of a stored attempt that no other part of the job has: it does not replace the input or the status of the job. */
-const STORED_FACTS = ['sessionId', 'replays', 'artifacts', 'downloads'] as const;
-
-function factsOf(stored: StoredAttempt): StoredFacts {
-  return Object.fromEntries(
-    STORED_FACTS.filter((name) => name in stored).map((name) => [name, stored[name]]),
-  );
+  // Another program may have failed it.
+  const { failedReason: message = 'The job has no reason.' } = job as { failedReason?: string };
+  return { status: 'rejected', ...facts, reason: { message } };
 }
 
 function isStoredAttempt(value: unknown): value is StoredAttempt {

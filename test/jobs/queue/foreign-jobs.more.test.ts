@@ -1,7 +1,13 @@
 import type { Redis } from 'ioredis';
 import { Queue } from 'bullmq';
 import { expect, onTestFinished } from 'vitest';
-import { beginList, endList, forgetLists, openQueue } from '../../../src/jobs/queue/input-lists.js';
+import {
+  beginList,
+  endList,
+  forgetLists,
+  openQueue,
+  readLists,
+} from '../../../src/jobs/queue/input-lists.js';
 import { RedisLink } from '../../../src/jobs/queue/redis.js';
 import { describeWithRedis, useRedis } from '../../support/redis.js';
 import { it, warningsOfTest } from '../it.js';
@@ -77,7 +83,8 @@ describeWithRedis('a queue with jobs of another program', () => {
   it('does not take the result of another program for that of a task', async () => {
     const { queue, jobs, client } = await open('taken');
     await queue.add(['a', 'b', 'c', 'd']);
-    const other = { index: 7, input: 'x', list: 'x', attempts: 9, status: 'x', other: 1, sessionId: 's' };
+    const facts = { sessionId: 's', replays: 'x', artifacts: [1], downloads: [null] };
+    const other = { index: 7, input: 'x', list: 'x', attempts: 9, status: 'x', other: 1, ...facts };
     const values = ['{"index":7}', 'no JSON', JSON.stringify({ ...other, value: 1, reason: 'x' })];
     for (const [place, { id }] of (await jobs.getWaiting()).entries()) {
       const value = values[place];
@@ -97,9 +104,29 @@ describeWithRedis('a queue with jobs of another program', () => {
       { status: 'rejected', index: 3, input: 'd', list: 'default', attempts: 0, reason: { message: 'bad' } },
     ]);
     // The fields of a failure have no value, those of a success no reason, and nothing else is passed on.
-    expect(collected.flatMap((outcome) => Object.keys(outcome))).not.toContain('other');
+    const names = collected.flatMap((outcome) => Object.keys(outcome));
+    for (const name of ['other', 'replays', 'artifacts', 'downloads']) expect(names).not.toContain(name);
     expect(collected.find(({ index }) => index === 2)).not.toHaveProperty('reason');
     expect(collected.find(({ index }) => index === 3)).not.toHaveProperty('value');
+  });
+
+  it('collects an input that another program has failed without a reason', async () => {
+    const { queue, jobs, client } = await open('failed');
+    await queue.add(['a']);
+    const [{ id } = {}] = await jobs.getWaiting();
+    await client.lrem('bull:failed:wait', 1, id!);
+    await client.hset(`bull:failed:${id}`, 'atm', 'many');
+    await client.zadd('bull:failed:failed', 1, id!);
+    expect(await queue.collect()).toEqual([
+      {
+        status: 'rejected',
+        index: 0,
+        input: 'a',
+        list: 'default',
+        attempts: 0,
+        reason: { message: 'The job has no reason.' },
+      },
+    ]);
   });
 
   /** What BullMQ, or its scripts in Redis, read without a test. */
@@ -217,6 +244,8 @@ describeWithRedis('a list that is begun when the last outcome was collected', ()
     await beginList(queue, 'first');
     await endList(queue, 'first', 1);
     await beginList(queue, 'second');
+    // Each object has something of this name.
+    expect(await readLists(queue, false, 'constructor')).toEqual({ exist: false, areComplete: false });
     expect(await forgetLists(queue)).toBe(false);
     await endList(queue, 'second', 1);
     expect(await forgetLists(queue)).toBe(true);

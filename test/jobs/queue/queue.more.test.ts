@@ -208,7 +208,7 @@ describeWithRedis('a queue', () => {
     const queue = queueOf('progress');
     const open = gate();
     await queue.add(range(10));
-    await using worker = queue.work(bench, () => open.promise, { concurrency: 3, workerName: 'w' });
+    await using worker = queue.work(bench, () => open.promise, { concurrency: 3, workerName: 'constructor' });
     await expect.poll(() => bench.leased).toBe(3);
     const reports: unknown[] = [];
     const onProgress = (progress: unknown) => {
@@ -217,7 +217,15 @@ describeWithRedis('a queue', () => {
     };
     for await (const { status } of queue.outcomes({ total: 10, onProgress }))
       expect(status).toBe('fulfilled');
-    const first = { done: 0, failed: 0, waiting: 7, running: 3, workers: { w: 3 }, rate: 0, total: 10 };
+    const first = {
+      done: 0,
+      failed: 0,
+      waiting: 7,
+      running: 3,
+      workers: { constructor: 3 },
+      rate: 0,
+      total: 10,
+    };
     expect(reports[0]).toEqual(first);
     expect(reports.at(-1)).toMatchObject({ done: 10, failed: 0, waiting: 0, running: 0, timeLeft: 0 });
     await worker.end();
