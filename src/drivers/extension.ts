@@ -1,8 +1,8 @@
 import type { CdpClient } from '../wire/cdp-client.js';
 import type { OpenCdp } from '../wire/forms.js';
 import type { Layer } from '../wire/layer.js';
-import type { PageStarts } from '../wire/page-starts.js';
 import type { Sessions } from '../wire/sessions.js';
+import type { WaitingTargets } from '../wire/waiting-targets.js';
 
 /** A connection that is being opened, for what will run beside the library. */
 export interface Opening {
@@ -11,8 +11,8 @@ export interface Opening {
     /** Adds layers between all clients and the browser. */
     readonly stack: { add(...layers: readonly Layer[]): void };
     readonly sessions: Sessions;
-    /** Who waits for new pages. */
-    readonly starts: PageStarts;
+    /** The new pages, frames and workers. */
+    readonly waiting: WaitingTargets;
   };
   /** Our client of the library's connection. */
   readonly own: CdpClient;

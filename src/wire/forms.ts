@@ -67,11 +67,9 @@ export interface CdpPort {
 }
 
 /** A connection of our own to the browser. */
-export interface OwnClient extends CdpPort {
+export interface OwnClient extends CdpPort, AnyClient {
   /** Resolves when its connection has ended, with the first reason. */
   readonly ended: Promise<SocketEnd>;
-  /** Resolves when it can no longer use its connection. */
-  readonly detached: Promise<void>;
   /** Closes the connection at once. */
   cut(reason?: SocketEnd): void;
 }

@@ -16,10 +16,10 @@ import {
   readMessage,
   writtenMessage,
 } from './message.js';
-import { PageStarts } from './page-starts.js';
 import { Sessions } from './sessions.js';
 import { BrowserSocket } from './socket.js';
 import { answerTo, BrowserAnswer, BrowserFault, faultFor, NoAnswer, Stack, withParams } from './stack.js';
+import { WaitingTargets } from './waiting-targets.js';
 
 /** A message, and who receives it. */
 interface Receiver {
@@ -31,18 +31,14 @@ interface Receiver {
 export interface Shared {
   readonly stack: Stack;
   readonly sessions: Sessions<Client>;
-  readonly starts: PageStarts;
+  readonly waiting: WaitingTargets;
   /** Called with the name of an event that is not what the protocol says. No client receives it. */
   readonly onMalformed: (name: string) => void;
 }
 
 export function newShared(onMalformed: Shared['onMalformed'] = () => {}): Shared {
-  return {
-    stack: new Stack(),
-    sessions: new Sessions(),
-    starts: new PageStarts(),
-    onMalformed,
-  };
+  const sessions = new Sessions<Client>();
+  return { stack: new Stack(), sessions, waiting: new WaitingTargets(sessions), onMalformed };
 }
 
 /** When a connection needs a command, for a service that closes one without commands. */
@@ -206,14 +202,20 @@ export class Wire {
   async #receive(data: Buffer, isBinary: boolean): Promise<void> {
     if (endTasks.ending) await endTasks.ending;
     let receiver: Receiver | undefined;
+    let ended: unknown;
     try {
       const message = readMessage(data);
+      if (message.id === undefined && message.method === 'Target.detachedFromTarget')
+        ended = message.params?.['sessionId'];
       receiver = message.id === undefined ? this.#onEvent(message, isBinary) : this.#onResponse(message);
     } catch {
       // No code of the caller runs there: the message can be, for example, too deep to be written again.
       return this.socket.cut('dropped');
     }
-    if (receiver) await this.#deliver(receiver.client, receiver.message, isBinary);
+    const delivered = receiver && this.#deliver(receiver.client, receiver.message, isBinary);
+    // Who receives its end still finds the session in the table.
+    if (ended !== undefined) this.#endSession(ended);
+    await delivered;
   }
 
   async #deliver(client: Client, message: WireMessage, isBinary: boolean): Promise<void> {
@@ -267,8 +269,6 @@ export class Wire {
       if (!(failure instanceof MalformedMessage)) throw failure;
       onMalformed(method!);
       return undefined;
-    } finally {
-      if (method === 'Target.detachedFromTarget') this.#endSession(params?.['sessionId']);
     }
   }
 

@@ -9,7 +9,7 @@ import { beforeProcessEnds } from '../../shared/process-end.js';
 import { excerpt } from '../../shared/redact.js';
 import { CdpClient, type OwnClient, type Target } from '../../wire/cdp-client.js';
 import type { Layer, Session, Sessions } from '../../wire/layer.js';
-import { WaitingTargets } from '../../wire/waiting-targets.js';
+import type { WaitingTargets } from '../../wire/waiting-targets.js';
 import { bypassListOf } from './bypass-list.js';
 import { PageGuard, REFUSED } from './page-guard.js';
 import { canSend } from './sending-trial.js';
@@ -101,7 +101,8 @@ export class HostLimit {
     const isMeant = ({ browserContextId = '' }: Target) => this.#contexts.has(browserContextId);
     const cdp = () => this.#cdp;
     this.#guard = new PageGuard(cdp, shared.sessions, isMeant, this.#onRefused);
-    this.#waiting = new WaitingTargets(cdp, shared.starts, this.#guard);
+    this.#waiting = shared.waiting;
+    this.#waiting.waitFor(this.#guard, cdp);
     shared.stack.add(this.#layer, this.#waiting.layer);
     this.#cdp = new CdpClient(client, { ...this.#guard.listeners, ...this.#waiting.listeners });
     // The browser can be destroyed after this process has ended, and nothing is received meanwhile.

@@ -138,15 +138,16 @@ export class Interception {
   constructor(socket: OwnClient, connection: ExposedConnection) {
     this.#socket = socket;
     this.#abort = new LinkedAbort(connection.end);
-    const targets: Targets = new Targets(
-      () => cdp,
-      connection.shared,
-      (session) => this.#prepare(session),
-      (sessionId, contextId) => {
+    const targets: Targets = new Targets({
+      client: socket,
+      cdp: () => cdp,
+      shared: connection.shared,
+      prepare: (session) => this.#prepare(session),
+      leave: (sessionId, contextId) => {
         this.#bridge.leave(sessionId, contextId);
         for (const frameId of targets.framesOf(sessionId, contextId)) connection.events.leave(frameId);
       },
-    );
+    });
     const cdp: CdpClient = new CdpClient(socket, {
       ...targets.listeners,
       ...freeLoggedObjects(() => cdp),
@@ -192,7 +193,6 @@ export class Interception {
   #end(): void {
     // Without a reason, Node would create an error with a stack trace.
     this.#abort.abort('stopped');
-    this.#context.targets.close();
     this.#abort.dispose();
   }
 

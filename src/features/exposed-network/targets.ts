@@ -1,5 +1,5 @@
 import { raceTimeout } from '../../shared/abort.js';
-import type { CdpClient, EventListeners } from '../../wire/cdp-client.js';
+import type { CdpClient, EventListeners, OwnClient } from '../../wire/cdp-client.js';
 import type { FrameTree, Session } from '../../wire/layer.js';
 import type { Opening } from '../../drivers/extension.js';
 
@@ -23,45 +23,49 @@ type Prepare = (session: Session) => Promise<unknown>;
 /** The documents of a session, or that of one JavaScript context, are left: it is not known afterwards where they were. */
 type Leave = (sessionId: string, contextId?: number) => void;
 
+interface TargetsPlan {
+  /** The connection of our own, and our client of it. */
+  readonly client: OwnClient;
+  readonly cdp: () => CdpClient;
+  readonly shared: Pick<Opening['shared'], 'sessions' | 'waiting'>;
+  readonly prepare: Prepare;
+  readonly leave?: Leave;
+}
+
 /** All pages, frames of other sites, and workers of a browser, from their beginning, with a session of our own each. */
 export class Targets {
   /** The documents and workers of each of our sessions, by their JavaScript contexts. */
-  readonly #places = new Map<string, Map<number, Place>>();
+  readonly #places = new WeakMap<Session, Map<number, Place>>();
   #opening: Promise<void>[] = [];
   readonly #warned = new Set<string>();
+  readonly #client: OwnClient;
   readonly #cdp: () => CdpClient;
-  readonly #sessions: Opening['shared']['sessions'];
-  readonly #starts: Opening['shared']['starts'];
+  readonly #shared: Pick<Opening['shared'], 'sessions' | 'waiting'>;
   readonly #prepare: Prepare;
   readonly #leave: Leave;
 
-  constructor(
-    cdp: () => CdpClient,
-    { sessions, starts }: Opening['shared'],
-    prepare: Prepare,
-    leave: Leave = () => {},
-  ) {
+  constructor({ client, cdp, shared, prepare, leave = () => {} }: TargetsPlan) {
+    this.#client = client;
     this.#cdp = cdp;
-    this.#sessions = sessions;
-    this.#starts = starts;
+    this.#shared = shared;
     this.#prepare = prepare;
     this.#leave = leave;
   }
 
   readonly listeners: EventListeners = {
     'Target.attachedToTarget': ({ sessionId }) => {
-      const session = this.#sessions.get(sessionId);
+      const session = this.#shared.sessions.get(sessionId);
+      if (!session) return;
       // A service worker has a session below each of its pages, too: what it says there, it has said.
-      if (!session || this.#all.some(({ target }) => target.id === session.target.id))
-        return void this.#letRun(sessionId).catch(() => {});
-      this.#places.set(sessionId, new Map());
+      if (this.#all.some(({ target }) => target.id === session.target.id))
+        return void this.#goOn(session).catch(() => {});
+      this.#places.set(session, new Map());
       const begun = this.#begin(session);
       // A worker that does not respond must not delay the connect.
       if (!session.target.type.endsWith('worker')) this.#opening.push(begun);
     },
     'Target.detachedFromTarget': ({ sessionId = '' }) => {
       this.#leave(sessionId);
-      this.#places.delete(sessionId);
     },
     'Inspector.targetReloadedAfterCrash': (_params, sessionId = '') => {
       const session = this.of(sessionId);
@@ -71,37 +75,42 @@ export class Targets {
     'Runtime.executionContextCreated': ({ context: { id, origin, auxData } }, sessionId = '') => {
       const { frameId = this.of(sessionId)?.target.id ?? '', isDefault } = auxData ?? {};
       // The JavaScript world of a client can have another origin than the document.
-      if (isDefault !== false) this.#places.get(sessionId)?.set(id, { origin: asOrigin(origin), frameId });
+      if (isDefault !== false) this.#placesOf(sessionId)?.set(id, { origin: asOrigin(origin), frameId });
     },
     'Runtime.executionContextDestroyed': ({ executionContextId }, sessionId = '') => {
       this.#leave(sessionId, executionContextId);
-      this.#places.get(sessionId)?.delete(executionContextId);
+      this.#placesOf(sessionId)?.delete(executionContextId);
     },
     'Runtime.executionContextsCleared': (_params, sessionId = '') => {
       this.#leave(sessionId);
-      this.#places.get(sessionId)?.clear();
+      this.#placesOf(sessionId)?.clear();
     },
   };
 
   /** Attaches to all targets, now and later. Resolves when those that are open are prepared. */
   async open(): Promise<void> {
-    await this.#attachBelow(undefined);
+    await this.#attachBelow();
     await Promise.all(this.#opening);
     this.#opening = [];
   }
 
   get #all(): readonly Session[] {
-    return [...this.#places.keys()].flatMap((id) => this.#sessions.get(id) ?? []);
+    return this.#shared.sessions.all(this.#client).filter((one) => this.#places.has(one));
+  }
+
+  #placesOf(sessionId: string): Map<number, Place> | undefined {
+    const session = this.#shared.sessions.get(sessionId);
+    return session && this.#places.get(session);
   }
 
   /** One of our own sessions. */
   of(sessionId: string): Session | undefined {
-    return this.#places.has(sessionId) ? this.#sessions.get(sessionId) : undefined;
+    return this.#placesOf(sessionId) && this.#shared.sessions.get(sessionId);
   }
 
   /** Where the scripts of a JavaScript context run. */
   placeOf(sessionId: string, contextId: number): Place | undefined {
-    return this.#places.get(sessionId)?.get(contextId);
+    return this.#placesOf(sessionId)?.get(contextId);
   }
 
   /** The page, frame of another site, or worker that contains a frame, or has this id. */
@@ -122,7 +131,7 @@ export class Targets {
 
   /** The frames, or the worker, of a session or of one JavaScript context, as their requests name them. */
   framesOf(sessionId: string, contextId?: number): string[] {
-    const places = [...(this.#places.get(sessionId) ?? [])];
+    const places = [...(this.#placesOf(sessionId) ?? [])];
     return places.flatMap(([id, { frameId }]) =>
       contextId === undefined || id === contextId ? frameId : [],
     );
@@ -151,8 +160,9 @@ export class Targets {
   }
 
   /** Returns the origin of a frame or worker of a session: `null` if it is opaque. Undefined if it is not known yet. */
-  knownOriginOf({ id }: Session, frameId: string): string | undefined {
-    return [...(this.#places.get(id)?.values() ?? [])].findLast((one) => one.frameId === frameId)?.origin;
+  knownOriginOf(session: Session, frameId: string): string | undefined {
+    return [...(this.#places.get(session)?.values() ?? [])].findLast((one) => one.frameId === frameId)
+      ?.origin;
   }
 
   /** Shows a text once in the console of the page, or of the worker, that contains a frame. */
@@ -176,29 +186,12 @@ export class Targets {
     await Promise.allSettled([prepared, reached, this.#goOn(session, reached)]);
   }
 
-  async #goOn({ id, target }: Session, reached: Promise<void> | undefined): Promise<void> {
-    if (!this.#starts.isManaged) return this.#letRun(id);
-    // The browser responds after it has passed the commands on.
-    await reached;
-    this.#starts.ready(this, target.id);
+  #goOn(session: Session, reached?: Promise<void>): Promise<void> {
+    return this.#shared.waiting.goOn(this.#cdp(), session, reached);
   }
 
-  async #letRun(sessionId: string): Promise<void> {
-    if (!this.#starts.isManaged) await this.#cdp().send('Runtime.runIfWaitingForDebugger', {}, sessionId);
-  }
-
-  /** No target waits for this object any longer. */
-  close(): void {
-    this.#starts.leave(this);
-  }
-
-  async #attachBelow(session: Session | undefined): Promise<void> {
-    const below = session?.target.id;
-    const how = { autoAttach: true, waitForDebuggerOnStart: !this.#starts.isManaged, flatten: true };
-    const done = this.#cdp().send('Target.setAutoAttach', how, session?.id);
-    const attaching = { below, done, preparesAgain: true };
-    if (this.#starts.isManaged) this.#starts.attach(this, session?.id ?? '', attaching);
-    await done;
+  #attachBelow(session?: Session): Promise<void> {
+    return this.#shared.waiting.attach(this.#client, this.#cdp(), session);
   }
 }
 

@@ -7,10 +7,8 @@ import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
-import type { AnyClient } from '../../../src/wire/forms.js';
 import { parsedMessage, readEvent } from '../../../src/wire/message.js';
 import { Sessions } from '../../../src/wire/sessions.js';
-import { Stack } from '../../../src/wire/stack.js';
 import { explainRefusal } from '../../../src/features/exposed-network/expose-network.js';
 import { type EventStream, EventStreams } from '../../../src/features/exposed-network/exposed-events.js';
 import { PageBridge } from '../../../src/features/exposed-network/bridge.js';
@@ -32,8 +30,8 @@ import { ExposedStreams } from '../../../src/features/exposed-network/exposed-st
 import { ExposedWebSockets } from '../../../src/features/exposed-network/exposed-websocket.js';
 import { RequestBodies, type Sources } from '../../../src/features/exposed-network/request-bodies.js';
 import { Targets } from '../../../src/features/exposed-network/targets.js';
-import type { CdpClient } from '../../../src/wire/cdp-client.js';
-import { PageStarts } from '../../../src/wire/page-starts.js';
+import type { CdpClient, OwnClient } from '../../../src/wire/cdp-client.js';
+import { WaitingTargets } from '../../../src/wire/waiting-targets.js';
 import type { PartMessage } from '../../../src/features/exposed-network/page-fetch.js';
 import { faultInHosts } from '../../../src/shared/hosts.js';
 
@@ -768,15 +766,17 @@ it('hears a service worker once, which has a session below each of its pages, to
   const cdp = { send: async (method: string, _params: object, session = '') => sent.push(method + session) };
   const prepared: string[] = [];
   const sessions = new Sessions();
-  const targets = new Targets(
-    () => cdp as unknown as CdpClient,
-    { stack: new Stack(), sessions, starts: new PageStarts() },
-    async ({ id }) => prepared.push(id),
-  );
+  const client = {} as OwnClient;
+  const targets = new Targets({
+    client,
+    cdp: () => cdp as unknown as CdpClient,
+    shared: { sessions, waiting: new WaitingTargets(sessions) },
+    prepare: async ({ id }) => prepared.push(id),
+  });
   const attach = (sessionId: string, type: string, from?: string) => {
     const params = { sessionId, targetInfo: { targetId: type, type, url: 'http://app/' } };
     const method = 'Target.attachedToTarget';
-    sessions.note(parsedMessage({ method, params, sessionId: from }), {} as AnyClient);
+    sessions.note(parsedMessage({ method, params, sessionId: from }), client);
     targets.listeners[method]!(params, from);
   };
   attach('1', 'page');
