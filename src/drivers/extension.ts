@@ -1,6 +1,6 @@
 import type { CdpClient } from '../wire/cdp-client.js';
 import type { OpenCdp } from '../wire/forms.js';
-import type { Layer } from '../wire/layer.js';
+import type { LayerStack } from '../wire/layer.js';
 import type { Sessions } from '../wire/sessions.js';
 import type { WaitingTargets } from '../wire/waiting-targets.js';
 
@@ -9,7 +9,7 @@ export interface Opening {
   /** What all clients of the browser share. */
   readonly shared: {
     /** Adds layers between all clients and the browser. */
-    readonly stack: { add(...layers: readonly Layer[]): void };
+    readonly stack: LayerStack;
     readonly sessions: Sessions;
     /** The new pages, frames and workers. */
     readonly waiting: WaitingTargets;

@@ -1,6 +1,6 @@
 import { clock } from '../shared/clock.js';
 import type { AnyClient, Frame, Message, WireMessage } from './forms.js';
-import type { Answer, Command, CommandHandler, EventHandler, Layer } from './layer.js';
+import type { Answer, Command, CommandHandler, EventHandler, Layer, LayerStack } from './layer.js';
 import {
   contentOf,
   isCommandName,
@@ -66,20 +66,39 @@ const MOST_NAMES = 2000;
 const NONE: readonly never[] = [];
 
 /** The layers of all connections to one browser. */
-export class Stack {
-  readonly #layers: Layer[] = [];
+export class Stack implements LayerStack {
+  readonly #first: Layer[] = [];
+  readonly #between: Layer[] = [];
+  readonly #limits: Layer[] = [];
   readonly #ofCommands = new Map<string, readonly CommandHandler[]>();
   readonly #ofEvents = new Map<string, readonly EventHandler[]>();
-  /** A layer limits what clients can do. */
-  isLimit = false;
 
-  /** Adds layers, each at its place. */
   add(...layers: readonly Layer[]): void {
-    this.#layers.push(...layers);
-    this.#layers.sort((one, other) => placeOf(one) - placeOf(other));
+    this.#add(this.#between, layers);
+  }
+
+  addFirst(...layers: readonly Layer[]): void {
+    this.#add(this.#first, layers);
+  }
+
+  addLimits(...layers: readonly Layer[]): void {
+    this.#add(this.#limits, layers);
+  }
+
+  #add(list: Layer[], layers: readonly Layer[]): void {
+    list.push(...layers);
     this.#ofCommands.clear();
     this.#ofEvents.clear();
-    this.isLimit = this.#layers.some(({ isLimit }) => isLimit);
+  }
+
+  /** A layer limits what clients can do. */
+  get isLimit(): boolean {
+    return this.#limits.length > 0;
+  }
+
+  /** From the clients to the browser. */
+  get #layers(): readonly Layer[] {
+    return [...this.#first, ...this.#between, ...this.#limits];
   }
 
   /** The handlers of a command, from the client to the browser. */
@@ -96,7 +115,7 @@ export class Stack {
   eventHandlers(method: string | undefined): readonly EventHandler[] {
     if (method === undefined) return NONE;
     return remembered(this.#ofEvents, method, () =>
-      [...this.#layers].reverse().flatMap(({ events = {} }) => (own(events, method) as EventHandler) ?? []),
+      this.#layers.toReversed().flatMap(({ events = {} }) => (own(events, method) as EventHandler) ?? []),
     );
   }
 
@@ -167,10 +186,6 @@ export class Stack {
     };
     return step(0, undefined);
   }
-}
-
-function placeOf({ at }: Layer): number {
-  return ['clients', undefined, 'browser'].indexOf(at);
 }
 
 interface How {

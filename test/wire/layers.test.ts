@@ -35,6 +35,10 @@ function add(...layers: readonly Omit<Layer, 'name'>[]): void {
   wire.shared.stack.add(...layers.map((one) => ({ name: 'a test', ...one })));
 }
 
+function addLimit(limit: Omit<Layer, 'name'>): void {
+  wire.shared.stack.addLimits({ name: 'a test', ...limit });
+}
+
 function command(id: number, method: string, params: object, more: object = {}): string {
   return JSON.stringify({ id, method, params, ...more });
 }
@@ -42,8 +46,7 @@ function command(id: number, method: string, params: object, more: object = {}):
 const received = () => browser.received.map((text) => JSON.parse(text) as Record<string, unknown>);
 
 it('answers a command with an error when a feature refuses its result, and keeps the connection', async () => {
-  add({
-    isLimit: true,
+  addLimit({
     commands: {
       'Target.createTarget': async (_command, next) => {
         await next();
@@ -80,8 +83,7 @@ it('gives its own commands ids that no client can guess', async () => {
 
 it('adds the parameters of features to each context, in their order, and leaves other commands as they are', async () => {
   const others: string[] = [];
-  add({
-    isLimit: true,
+  addLimit({
     commands: {
       'Target.createBrowserContext': (_command, next) => next({ proxyServer: 'dead', proxyBypassList: 'a' }),
       // A client of the default context gets another one.
@@ -89,7 +91,7 @@ it('adds the parameters of features to each context, in their order, and leaves 
         next(params.browserContextId === undefined ? { browserContextId: 'of the lease' } : undefined),
     },
   });
-  add({
+  addLimit({
     commands: {
       'Target.createBrowserContext': ({ params }, next) => {
         others.push(String(params.proxyBypassList));
@@ -413,17 +415,17 @@ it('has several clients: a recorder that pauses and a relay see neither the libr
 
 it('puts a layer at its place, whenever it is added', async () => {
   const passed: string[] = [];
-  const layer = (name: string, at?: Layer['at']): Omit<Layer, 'name'> => ({
-    ...(at && { at }),
+  const layer = (name: string): Layer => ({
+    name,
     commands: { '*': (_command, next) => (passed.push(name), next()) },
   });
-  add(layer('at the browser', 'browser'), layer('first'));
-  add(layer('second'), layer('at the clients', 'clients'));
+  const { stack } = wire.shared;
+  stack.addLimits(layer('at the browser'));
+  stack.add(layer('one'), layer('another'));
+  stack.addFirst(layer('at the clients'));
   socket.send(command(1, 'Page.enable', {}));
   await expect.poll(() => received()).toHaveLength(1);
-  expect(passed).toEqual(['at the clients', 'first', 'second', 'at the browser']);
-  // A layer that only sees all commands is no limit.
-  expect(wire.shared.stack.isLimit).toBe(false);
+  expect(passed).toEqual(['at the clients', 'one', 'another', 'at the browser']);
 });
 
 it('ends the connection at a large answer that no library can read, also if a layer has seen it', async () => {
@@ -449,13 +451,10 @@ it('sends a large body of a client that has a session there', async () => {
 
 it('parses each message once, however many readers it has', async () => {
   const parsed = vi.spyOn(JSON, 'parse');
+  addLimit({
+    commands: { 'Target.createTarget': async (_command, next) => (await next()).with({ more: 1 }) },
+  });
   add(
-    {
-      isLimit: true,
-      commands: {
-        'Target.createTarget': async (_command, next) => (await next()).with({ more: 1 }),
-      },
-    },
     { commands: { 'Target.createTarget': (_command, next) => next({ url: 'about:blank' }) } },
     { events: { 'Target.detachedFromTarget': (_event, next) => next({}) } },
   );

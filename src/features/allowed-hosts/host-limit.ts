@@ -103,7 +103,7 @@ export class HostLimit {
     this.#guard = new PageGuard(cdp, shared.sessions, isMeant, this.#onRefused);
     this.#waiting = shared.waiting;
     this.#waiting.waitFor(this.#guard, cdp);
-    shared.stack.add(this.#layer, this.#waiting.layer);
+    shared.stack.addLimits(this.#layer, this.#waiting.layer);
     this.#cdp = new CdpClient(client, { ...this.#guard.listeners, ...this.#waiting.listeners });
     // The browser can be destroyed after this process has ended, and nothing is received meanwhile.
     this.#stopWatchingProcess = beforeProcessEnds({
@@ -224,8 +224,6 @@ export class HostLimit {
   /** Between all clients and the browser. */
   readonly #layer: Layer = {
     name: 'allowed-hosts',
-    at: 'browser',
-    isLimit: true,
     commands: {
       '*': ({ method }, next) => {
         if (this.#ending) throw new Error('The lease has ended.');

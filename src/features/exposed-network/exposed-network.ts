@@ -52,7 +52,9 @@ export class ExposedNetwork {
       script: pageScript(hosts),
       end: signal,
     };
-    shared.stack.add(clients.layer, this.#connection.uploads.layer);
+    shared.stack.add(clients.layer);
+    // It knows the files by their paths on this machine, before another layer replaces them by those on the browser's.
+    shared.stack.addFirst(this.#connection.uploads.layer);
     onAbort(plan.signal, () => this.#cut());
     // What limits the pages lets them wait.
     this.#opening = extended.then(() => this.#open());

@@ -55,8 +55,6 @@ export class RequestBodies {
 
   readonly layer: Layer = {
     name: 'exposed-uploads',
-    // It knows the files by their paths on this machine, before another layer replaces them by those on the browser's.
-    at: 'clients',
     commands: {
       'DOM.setFileInputFiles': ({ params, session, client }, next) => {
         if (client.kind === 'library') this.#note(params.files, session?.target.id);
