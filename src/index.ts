@@ -47,7 +47,7 @@ export type {
   MapSummary,
   RunningAttempt,
 } from './jobs/progress.js';
-export type { Callback, LeaseFacts } from './lease/callback.js';
+export type { Callback, LeaseFacts } from './lease/lease.js';
 export type { ProxyEvent, ProxySteps, RunEvent, RunStep, RunSteps } from './calls/events.js';
 export { serveProxy, type PoolProxy } from './calls/serve-proxy.js';
 export { DetachedLease } from './calls/detached-lease.js';

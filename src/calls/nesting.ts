@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Callback } from '../lease/callback.js';
-import type { Lease } from '../lease/lease.js';
+import type { Callback, Lease } from '../lease/lease.js';
 import type { PoolCore } from '../pool/pool-core.js';
 
 /** A lease whose callback runs, and the one inside whose callback it was leased. */

@@ -12,7 +12,7 @@ import {
   type PooledBrowser,
 } from './lease-browser.js';
 import type { LibraryTypes } from '../lease/options.js';
-import type { Callback, LeaseFacts } from '../lease/callback.js';
+import type { Callback, LeaseFacts } from '../lease/lease.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 

@@ -88,7 +88,8 @@ export class Client implements CdpPort, AnyClient {
   /** Passes a message of the browser, or of a layer, to the client. */
   receive(message: WireMessage, isBinary = false): unknown {
     if (this.isDetached) return undefined;
-    const own = message.sessionId === this.root ? withoutSession(message) : message;
+    // Who has the connection itself receives everything as it came.
+    const own = this.root === undefined ? message : withoutRoot(message, this.root);
     return this.#onEvent ? this.#onEvent(own) : this.#onData(own.data, isBinary);
   }
 
@@ -138,8 +139,9 @@ export class Client implements CdpPort, AnyClient {
   }
 }
 
-function withoutSession(message: WireMessage): WireMessage {
-  if (message.sessionId === undefined) return message;
+/** A message as the client of a session receives it, which does not know of the session. */
+function withoutRoot(message: WireMessage, root: string): WireMessage {
+  if (message.sessionId !== root) return message;
   const { data } = message;
   const end = SESSION_END.exec(textOf(data, -LONGEST_END))?.[0];
   if (end === undefined) return writtenMessage({ ...contentOf(message), sessionId: undefined });

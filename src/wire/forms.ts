@@ -1,10 +1,10 @@
 import { isBytes } from '../shared/globals.js';
-import type { LossReason } from '../shared/lease-errors.js';
+
 /** `'cdp'`: Chrome DevTools Protocol; `'bidi'`: WebDriver BiDi. */
 export type Protocol = 'cdp' | 'bidi';
 
 /** Why a socket ended; `closed-by-us` is the expected end. */
-export type SocketEnd = LossReason | 'closed-by-us';
+export type SocketEnd = 'dropped' | 'closed-by-service' | 'expired' | 'closed-by-callback' | 'closed-by-us';
 
 /** A received message. Callers need neither ws nor Node's types for this type. */
 export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];

@@ -99,12 +99,13 @@ function asMessage<Data extends string | Frame>(value: unknown, data: Data): Wir
  * Expects that a library takes a message with an id for a response, and that the texts of an error are texts: both would make it throw
  * where nobody can catch it.
  *
+ * @returns Whether it is an error.
  * @throws MalformedMessage
  */
-export function expectResponse({ id, type, method, error, data }: WireMessage): void {
+export function expectResponse({ id, type, method, error, data }: WireMessage): boolean {
   const isEvent = CHECKED.has(method) || ![undefined, 'success', 'error'].includes(type as undefined);
   if (id !== undefined && isEvent) throw malformed('response', 'method');
-  if (error === undefined) return;
+  if (error === undefined) return false;
   // WebDriver BiDi has the texts beside the name of the error. An object can have a `toString` that is none.
   const { message, stacktrace } = type === undefined ? {} : recordOf(textOf(data));
   const parts = isRecord(error) ? Object.values(error) : [error];
@@ -113,6 +114,7 @@ export function expectResponse({ id, type, method, error, data }: WireMessage): 
   } catch {
     throw malformed('response', 'error');
   }
+  return true;
 }
 
 /** Whether an event is what the protocol says: otherwise a library would throw where nobody can catch it. */

@@ -41,6 +41,11 @@ export class BrowserAnswer implements Answer {
     return readResult(this.#method, contentOf(this.message).result);
   }
 
+  /** What the client receives: the answer as it came, if no layer has changed it. */
+  messageFor(_command: Message): WireMessage {
+    return this.message;
+  }
+
   with(changes: object): BrowserAnswer {
     const content = contentOf(this.message);
     const result = { ...(content.result as object), ...changes };
@@ -56,10 +61,16 @@ class GivenAnswer implements Answer {
     this.result = result;
   }
 
+  messageFor({ id, sessionId }: Message): WireMessage {
+    return writtenMessage({ id, result: this.result, sessionId });
+  }
+
   with(changes: object): GivenAnswer {
     return new GivenAnswer({ ...this.result, ...changes });
   }
 }
+
+type StackAnswer = BrowserAnswer | GivenAnswer;
 
 /** Names that are remembered with their handlers: a client can send any. */
 const MOST_NAMES = 2000;
@@ -129,16 +140,16 @@ export class Stack implements LayerStack {
     message: Message,
     handlers: readonly CommandHandler[],
     { client, sessions, send }: How,
-  ): Promise<Answer> {
+  ): Promise<StackAnswer> {
     const { method = '', sessionId, params = {} } = message;
     const read = isCommandName(method) ? (one: object) => readCommand(method, one) : (one: object) => one;
     const first = read(params);
     const session = sessions.get(sessionId);
-    const step = (at: number, changes: object | undefined, checked: object): Promise<Answer> => {
+    const step = (at: number, changes: object | undefined, checked: object): Promise<StackAnswer> => {
       const handler = handlers[at];
       if (!handler) return send(changes);
-      let passed: Promise<Answer> | undefined;
-      const next = (more?: object): Promise<Answer> => {
+      let passed: Promise<StackAnswer> | undefined;
+      const next = (more?: object): Promise<StackAnswer> => {
         if (passed) throw new Error('next can be called once.');
         const all = more ? { ...changes, ...more } : changes;
         passed = step(at + 1, all, more ? read({ ...params, ...all }) : checked);
@@ -200,13 +211,7 @@ interface HowToDeliver {
   readonly deliver: (changes: object | undefined) => void | Promise<void>;
 }
 
-/** The message that a client receives for what the layers have returned. */
-export function answerTo({ id, sessionId }: Message, answer: Answer): WireMessage {
-  if (answer instanceof BrowserAnswer) return answer.message;
-  return writtenMessage({ id, result: answer.result, sessionId });
-}
-
-function asAnswer(given: Answer | object): Answer {
+function asAnswer(given: Answer | object): StackAnswer {
   return given instanceof BrowserAnswer || given instanceof GivenAnswer ? given : new GivenAnswer(given);
 }
 

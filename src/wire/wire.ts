@@ -18,7 +18,7 @@ import {
 } from './message.js';
 import { Sessions } from './sessions.js';
 import { BrowserSocket } from './socket.js';
-import { answerTo, BrowserAnswer, BrowserFault, faultFor, NoAnswer, Stack, withParams } from './stack.js';
+import { BrowserAnswer, BrowserFault, faultFor, NoAnswer, Stack, withParams } from './stack.js';
 import { WaitingTargets } from './waiting-targets.js';
 
 /** A message, and who receives it. */
@@ -158,7 +158,7 @@ export class Wire {
     const receive =
       settle ?? ((response) => (response ? void this.#deliver(client, response, isBinary) : undefined));
     stack.command(whole, handlers, { client, sessions, send }).then(
-      (answer) => receive(answerTo(about, answer)),
+      (answer) => receive(answer.messageFor(about)),
       (error: unknown) => receive(faultFor(about, error)),
     );
   }
@@ -186,7 +186,7 @@ export class Wire {
     command: WireMessage<string | Frame>,
     client: Client,
     isBinary: boolean,
-    settle?: (response: WireMessage | undefined) => void,
+    settle?: (response: WireMessage | undefined, isFault?: boolean) => void,
   ): void {
     const { method = '' } = command;
     const opens = method === 'Target.attachToBrowserTarget' && { opens: true };
@@ -230,9 +230,9 @@ export class Wire {
   /** Returns who receives a response that no layer reads. A late one is no fault of the browser. */
   #onResponse(message: WireMessage): Receiver | undefined {
     const found = this.flight.take(message);
-    if (found) expectResponse(message);
+    const isFault = found && expectResponse(message);
     if (!found?.settle) return found?.client && { client: found.client, message };
-    found.settle(message);
+    found.settle(message, isFault);
     return undefined;
   }
 
@@ -320,10 +320,8 @@ function settlerOf(
   method: string,
   resolve: (answer: BrowserAnswer) => void,
   reject: (error: Error) => void,
-): (response: WireMessage | undefined) => void {
-  return (response) => {
-    if (response === undefined) reject(new NoAnswer());
-    else if (response.error !== undefined) reject(new BrowserFault(response));
-    else resolve(new BrowserAnswer(method, response));
-  };
+): (response: WireMessage | undefined, isFault?: boolean) => void {
+  const receive = (response: WireMessage, isFault: boolean) =>
+    isFault ? reject(new BrowserFault(response)) : resolve(new BrowserAnswer(method, response));
+  return (response, isFault = false) => (response ? receive(response, isFault) : reject(new NoAnswer()));
 }

@@ -69,9 +69,15 @@ function checkLooks(name: string, bound: number, places: readonly Place[]): void
   check(name, bound, listed.sort(), reading.length + 1);
 }
 
-function placesOf(tables: readonly Table[]): string[] {
-  const places = tables.map(({ file, place }) => `${place} (src/${file}.ts)`);
-  return [...new Set(places)].sort();
+/** The classes that keep something, each with the fields in which it does. */
+function classesOf(tables: readonly Table[]): string[] {
+  const fields = new Map<string, Set<string>>();
+  for (const { file, place } of tables) {
+    const [name, ...field] = place.split('.');
+    const key = `${name} (src/${file}.ts)`;
+    fields.set(key, (fields.get(key) ?? new Set()).add(field.join('.')));
+  }
+  return [...fields].map(([name, all]) => `${name}: ${[...all].sort().join(', ')}`).sort();
 }
 
 function checkRunTime(): void {
@@ -83,8 +89,8 @@ function checkRunTime(): void {
     checkLooks(`looks at a response to a command of the library, in ${which}`, 3, response);
   }
   const known = lease.withKeys.filter(({ file }) => !file.startsWith('recorder/'));
-  check("places that keep sessions or targets (without the recorder's)", 2, placesOf(known));
-  check('classes with a map of commands in flight', 2, placesOf([...lease.withRoom, ...pool.withRoom]));
+  check("classes that keep sessions or targets (without the recorder's)", 2, classesOf(known));
+  check('classes with a map of commands in flight', 2, classesOf([...lease.withRoom, ...pool.withRoom]));
   const clients = paths.flatMap((path) => source.clients(path).map((name) => `${name} (src/${path}.ts)`));
   check('CDP clients', 1, clients);
 }
