@@ -173,7 +173,8 @@ export class OpenBrowser {
 
   async #openFurther(protocol: Protocol, signal: AbortSignal, kind: ClientKind): Promise<Client> {
     const { trust } = this.#plan;
-    if (this.#hasOneSocket && protocol === 'cdp') return raceAbort(this.#wire.openSession(kind), signal);
+    if (this.#hasOneSocket && protocol === 'cdp')
+      return raceAbort(this.#wire.openSession(kind), signal, (late) => late.cut());
     const { shared } = this.#wire;
     return (await openWire(this.#grant, { protocol, trust, signal, kind, shared })).main;
   }

@@ -28,6 +28,10 @@ export function knownFrames(): Layer {
       of(sessionId).delete(params.frameId);
       return next();
     },
+    'Target.detachedFromTarget': ({ params }: WireEvent<{ readonly sessionId?: string }>, next: Next) => {
+      known.delete(params.sessionId);
+      return next();
+    },
     // The frames of the document before it end without an event.
     'Page.frameNavigated': ({ params, sessionId }: WireEvent<Named>, next: Next) => {
       if (params.frame?.parentId === undefined) known.delete(sessionId);

@@ -70,7 +70,7 @@ const OF_TARGETS = /^Target\.(attachedToTarget|target(Created|InfoChanged))$/;
  */
 export class Wire {
   readonly socket: BrowserSocket;
-  readonly flight = new Flight<Client>();
+  readonly flight = new Flight<Client>((id) => this.shared.sessions.get(id) !== undefined);
   readonly shared: Shared;
   readonly ended: Promise<SocketEnd>;
   /** Who has the connection itself. */
@@ -95,7 +95,10 @@ export class Wire {
     this.#root = kind === 'own' ? this.main : new Client(this, 'own');
     this.own = new CdpClient(this.#root);
     socket.onMessage = (data, isBinary) => void this.#receive(data, isBinary);
-    void socket.ended.then(() => this.flight.end());
+    void socket.ended.then(() => {
+      this.flight.end();
+      shared.sessions.leave(({ wire }) => wire === this);
+    });
   }
 
   /** Opens a session of the browser in this connection, as a client of its own. */
@@ -122,12 +125,15 @@ export class Wire {
     return this.#root;
   }
 
+  /** Ends a client that has a session. Its events that are under way reach nobody; the browser reports the end of its sessions. */
   endSession(client: Client): void {
     if (client.isDetached) return;
     client.detach();
-    this.shared.sessions.leave(client);
+    this.flight.leave(client);
+    const { root } = client;
+    const opener = this.shared.sessions.get(root)?.parent?.id;
     // Nobody waits for the response: the browser handles its commands in order.
-    this.own.send('Target.detachFromTarget', { sessionId: client.root }).catch(() => {});
+    this.own.send('Target.detachFromTarget', { sessionId: root }, opener).catch(() => {});
   }
 
   /**
@@ -157,10 +163,14 @@ export class Wire {
     const about = { id, method, sessionId };
     const receive =
       settle ?? ((response) => (response ? void this.#deliver(client, response, isBinary) : undefined));
-    stack.command(whole, handlers, { client, sessions, send }).then(
+    const answered = stack.command(whole, handlers, { client, sessions, send }).then(
       (answer) => receive(answer.messageFor(about)),
       (error: unknown) => receive(faultFor(about, error)),
     );
+    answered.catch((error: unknown) => {
+      if (!(error instanceof MalformedMessage)) throw error;
+      this.socket.cut('dropped');
+    });
   }
 
   #ask(command: WireMessage<string | Frame>, client: Client, isBinary: boolean): Promise<BrowserAnswer> {
@@ -292,11 +302,11 @@ export class Wire {
 
   #endSession(id: unknown): void {
     if (typeof id !== 'string') return;
-    const { sessions } = this.shared;
-    const client = sessions.get(id)?.client;
-    if (client?.root === id) client.detach();
-    sessions.end(id);
     this.flight.end(id);
+    for (const session of this.shared.sessions.end(id)) {
+      this.flight.end(session.id);
+      if (session.client.root === session.id) session.client.detach();
+    }
   }
 
   #keepAlive({ after, protocol }: KeepAlivePlan): void {

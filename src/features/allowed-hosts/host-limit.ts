@@ -81,8 +81,6 @@ export class HostLimit {
   /** The contexts that clients may use. */
   readonly #contexts = new Set<string>();
   readonly #sessions: Sessions;
-  /** The URLs of new pages, by those with which they begin. */
-  readonly #urls = new Map<string, string>();
   readonly #guard: PageGuard;
   readonly #waiting: WaitingTargets;
   readonly #cdp: CdpClient;
@@ -244,10 +242,11 @@ export class HostLimit {
         expectPage(params.url);
         // No client sees the events of a hidden page.
         const shown = params['hidden'] === true && { hidden: false };
-        const answer = await next({ ...this.#inContext(params), ...this.#blank(params), ...shown });
+        const blank = blankFor(params);
+        const answer = await next({ ...this.#inContext(params), ...(blank && { url: blank }), ...shown });
         const { targetId } = answer.result;
         await this.#whenReady(targetId);
-        void this.#open(targetId).catch(() => {});
+        if (blank !== undefined) void this.#open(targetId, { blank, url: params.url }).catch(() => {});
         // Playwright expects this result after the event of the page, which waits, too.
         await new Promise((resolve) => clock.setImmediate(resolve));
         return answer;
@@ -325,21 +324,11 @@ export class HostLimit {
     return isOfBrowser || params.browserContextId !== undefined ? this.#inContext(params) : undefined;
   }
 
-  /** Chromium can load the first document of a page before the scripts of its sessions: a new page is blank, and is navigated later. */
-  #blank({ url, forTab }: { url: string; forTab?: unknown }): { url: string } | undefined {
-    if (isBlank(url)) return undefined;
-    if (forTab === true) throw new Error('With allowedHosts, a new tab must be blank.');
-    const blank = `about:blank#${globalThis.crypto.randomUUID()}`;
-    this.#urls.set(blank, url);
-    return { url: blank };
-  }
-
-  async #open(targetId: string): Promise<void> {
-    if (this.#urls.size === 0) return;
+  /** Opens the URL of a new page, unless it shows something else by now. */
+  async #open(targetId: string, { blank, url }: { blank: string; url: string }): Promise<void> {
     const { targetInfo } = await this.#cdp.send('Target.getTargetInfo', { targetId });
-    const url = this.#urls.get(targetInfo.url);
-    if (url === undefined || !this.#urls.delete(targetInfo.url)) return;
-    await this.#cdp.send('Page.navigate', { url }, await this.#waiting.started(targetId));
+    if (targetInfo.url === blank)
+      await this.#cdp.send('Page.navigate', { url }, await this.#waiting.started(targetId));
   }
 
   /** Waits until no script of a page can run without the guard. */
@@ -353,6 +342,16 @@ export class HostLimit {
 }
 
 const NO_CONTEXT = 'Failed to find browser context with this id';
+
+/**
+ * Returns the URL with which a page begins that shall show another one: Chromium can load the first document of a page before the scripts
+ * of its sessions, so a new page is blank, and is navigated later. Undefined for a page that stays blank.
+ */
+function blankFor({ url, forTab }: { url: string; forTab?: unknown }): string | undefined {
+  if (isBlank(url)) return undefined;
+  if (forTab === true) throw new Error('With allowedHosts, a new tab must be blank.');
+  return `about:blank#${globalThis.crypto.randomUUID()}`;
+}
 
 /** @throws If a page of the browser, or of another program, would be opened. */
 function expectPage(url: string): undefined {

@@ -89,7 +89,7 @@ export class ExposedNetwork {
     const interception = new Interception(socket, this.#connection);
     this.#interception = interception;
     await interception.open();
-    void socket.ended.then(() => this.#replace());
+    void socket.detached.then(() => this.#replace());
   }
 
   /** Ends the interception. Afterwards no response, and no cookie of one, reaches the browser. Never rejects. */
@@ -166,7 +166,7 @@ export class Interception {
     };
     this.#bridge = new PageBridge(context, kinds);
     this.#context = { ...context, streams, kept };
-    void socket.ended.then(() => this.#end());
+    void socket.detached.then(() => this.#end());
   }
 
   async open(): Promise<void> {

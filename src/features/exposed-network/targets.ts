@@ -36,7 +36,8 @@ interface TargetsPlan {
 export class Targets {
   /** The documents and workers of each of our sessions, by their JavaScript contexts. */
   readonly #places = new WeakMap<Session, Map<number, Place>>();
-  #opening: Promise<void>[] = [];
+  /** What is being prepared until all that is open is. */
+  #opening: Promise<void>[] | undefined = [];
   readonly #warned = new Set<string>();
   readonly #client: OwnClient;
   readonly #cdp: () => CdpClient;
@@ -62,7 +63,7 @@ export class Targets {
       this.#places.set(session, new Map());
       const begun = this.#begin(session);
       // A worker that does not respond must not delay the connect.
-      if (!session.target.type.endsWith('worker')) this.#opening.push(begun);
+      if (!session.target.type.endsWith('worker')) this.#opening?.push(begun);
     },
     'Target.detachedFromTarget': ({ sessionId = '' }) => {
       this.#leave(sessionId);
@@ -90,8 +91,9 @@ export class Targets {
   /** Attaches to all targets, now and later. Resolves when those that are open are prepared. */
   async open(): Promise<void> {
     await this.#attachBelow();
-    await Promise.all(this.#opening);
-    this.#opening = [];
+    const opening = this.#opening ?? [];
+    this.#opening = undefined;
+    await Promise.all(opening);
   }
 
   get #all(): readonly Session[] {

@@ -243,7 +243,7 @@ export class BrowserFiles {
     const socket = await this.#plan.open(signal);
     onAbort(signal, () => socket.cut('closed-by-us'));
     this.#isOpen = true;
-    void socket.ended.then(() => {
+    void socket.detached.then(() => {
       this.#isOpen = false;
       this.close();
     });
