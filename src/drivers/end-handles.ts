@@ -27,9 +27,11 @@ type Method = (...args: unknown[]) => unknown;
 function methodsOf(handle: object): Map<string, Method> {
   const methods = new Map<string, Method>();
   for (let one = handle; one && one !== Object.prototype; one = Object.getPrototypeOf(one) as object) {
-    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(one))) {
-      if (typeof value !== 'function' || name.startsWith('_') || UNCHANGED.has(name)) continue;
-      if (!methods.has(name)) methods.set(name, value as Method);
+    for (const name of Object.getOwnPropertyNames(one)) {
+      // Most names are those of internal fields: only the others are looked at.
+      if (name.startsWith('_') || UNCHANGED.has(name) || methods.has(name)) continue;
+      const value: unknown = Object.getOwnPropertyDescriptor(one, name)?.value;
+      if (typeof value === 'function') methods.set(name, value as Method);
     }
   }
   return methods;
