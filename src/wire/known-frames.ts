@@ -1,4 +1,4 @@
-import type { Layer, WireEvent } from './layer.js';
+import type { EventParams, Layer, WireEvent } from './layer.js';
 
 /** Most frames of a page, so that a browser that opens ever more does not fill the memory. */
 const MOST = 100_000;
@@ -28,7 +28,10 @@ export function knownFrames(): Layer {
       of(sessionId).delete(params.frameId);
       return next();
     },
-    'Target.detachedFromTarget': ({ params }: WireEvent<{ readonly sessionId?: string }>, next: Next) => {
+    'Target.detachedFromTarget': (
+      { params }: WireEvent<EventParams<'Target.detachedFromTarget'>>,
+      next: Next,
+    ) => {
       known.delete(params.sessionId);
       return next();
     },

@@ -94,7 +94,11 @@ export class Wire {
     this.main = new Client(this, kind);
     this.#root = kind === 'own' ? this.main : new Client(this, 'own');
     this.own = new CdpClient(this.#root);
-    socket.onMessage = (data, isBinary) => void this.#receive(data, isBinary);
+    socket.onMessage = (data, isBinary) => {
+      const receive = () => this.#receive(data, isBinary);
+      if (endTasks.ending) void endTasks.ending.then(receive);
+      else receive();
+    };
     void socket.ended.then(() => {
       this.flight.end();
       shared.sessions.leave(({ wire }) => wire === this);
@@ -209,8 +213,7 @@ export class Wire {
    * Receives a message. One that is not what the protocol says ends the connection, because it makes libraries throw an uncaught exception,
    * which would end the process. Other errors, such as those of the callback's own listeners, are not hidden.
    */
-  async #receive(data: Buffer, isBinary: boolean): Promise<void> {
-    if (endTasks.ending) await endTasks.ending;
+  #receive(data: Buffer, isBinary: boolean): void {
     let receiver: Receiver | undefined;
     let ended: unknown;
     try {
@@ -222,10 +225,9 @@ export class Wire {
       // No code of the caller runs there: the message can be, for example, too deep to be written again.
       return this.socket.cut('dropped');
     }
-    const delivered = receiver && this.#deliver(receiver.client, receiver.message, isBinary);
+    if (receiver) void this.#deliver(receiver.client, receiver.message, isBinary);
     // Who receives its end still finds the session in the table.
     if (ended !== undefined) this.#endSession(ended);
-    await delivered;
   }
 
   async #deliver(client: Client, message: WireMessage, isBinary: boolean): Promise<void> {
