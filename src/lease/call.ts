@@ -88,7 +88,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     const event: AnyEvent = { ...step, pool: this.pool.idOrName, run: this.#run, elapsed };
     publish(event);
     const { settings } = this.context;
-    callListener((one: AnyEvent) => settings.onEvent?.(one), event);
+    if (settings.onEvent) callListener((one: AnyEvent) => settings.onEvent?.(one), event);
   };
 
   readonly #time: CallContext['time'] = async (stage, work, task) => {

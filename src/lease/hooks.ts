@@ -47,9 +47,8 @@ export class Hooks<Features extends FeatureSet> {
   /** Calls a hook whose failure fails the call. The end, which follows it, must not meet what other features still do. */
   async prepare(): Promise<void> {
     const { signal } = this.#call;
-    const working = this.#features.map((feature) =>
-      limited(feature, async () => feature.one.prepare?.(signal)),
-    );
+    const having = this.#features.filter(({ one }) => one.prepare !== undefined);
+    const working = having.map((feature) => limited(feature, async () => feature.one.prepare?.(signal)));
     const results = await raceAbort(Promise.allSettled(working), signal);
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
@@ -92,7 +91,8 @@ export class Hooks<Features extends FeatureSet> {
       feature,
       end: await limited(feature, async () => feature.one.begin?.(work)),
     });
-    const begun = await Promise.allSettled(this.#features.map(begin));
+    const having = this.#features.filter(({ one }) => one.begin !== undefined);
+    const begun = await Promise.allSettled(having.map(begin));
     const ends = begun.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     const endAll = async (how: WorkEnd | undefined): Promise<WorkResult<Features>> => {
       const endOne = async ({ feature, end }: { feature: Named; end: EndWork | undefined }) =>

@@ -95,8 +95,9 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const connection = this.#link?.connection;
     const attempt = attempting(context);
     const cutIf = async (isDue: boolean) => {
-      if (isDue) await writeFiles(context, connection);
-      await attempt('cut', () => isDue && connection?.cut());
+      if (!isDue) return;
+      await writeFiles(context, connection);
+      await attempt('cut', () => connection?.cut());
     };
     // After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left.
     const isReachable = () => !signal.aborted || signal.reason instanceof CallbackTimeoutError;

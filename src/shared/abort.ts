@@ -1,4 +1,4 @@
-import { clock, nextTurn, startTimer } from './clock.js';
+import { clock, LONGEST_TIMER, nextTurn, startTimer } from './clock.js';
 import { duration } from './errors.js';
 import { createAbort } from './globals.js';
 
@@ -136,6 +136,7 @@ export async function raceTimeout<T>(
   work: () => Promise<T>,
   onTimeout = () => new Error(`The other side did not respond within ${duration(milliseconds)}.`),
 ): Promise<T> {
+  if (milliseconds > LONGEST_TIMER) return work();
   let timer: NodeJS.Timeout | undefined;
   let isSettled = false;
   const timeout = new Promise<never>((_resolve, reject) => {
