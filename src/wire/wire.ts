@@ -226,7 +226,7 @@ export class Wire {
       return this.socket.cut('dropped');
     }
     if (receiver) void this.#deliver(receiver.client, receiver.message, isBinary);
-    // Who receives its end still finds the session in the table.
+    // The table keeps the session until its end was delivered: the receiver looks it up.
     if (ended !== undefined) this.#endSession(ended);
   }
 

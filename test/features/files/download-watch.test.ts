@@ -361,7 +361,7 @@ describe('downloads', () => {
   it('lets a form with exposed hosts send the file of this machine, and none that the browser names', async () => {
     await connect(true);
     const bodies = new RequestBodies();
-    wire.shared.stack.add(bodies.layer);
+    wire.shared.stack.addFirst(bodies.layer);
     browser.onText = playFiles();
     const [path, other] = [join(folder, 'mine.txt'), join(folder, 'secret.txt')];
     await writeFile(path, 'mine');
