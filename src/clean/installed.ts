@@ -1,5 +1,6 @@
 import type { HowToClean } from './browser-state.js';
-import { CdpClient, CdpFault } from '../wire/cdp-client.js';
+import { CdpClient } from '../wire/cdp-client.js';
+import { BrowserFault } from '../wire/message.js';
 import type { CdpPort } from '../wire/client.js';
 import { looking, type Layer } from '../wire/layer.js';
 import type { Session } from '../wire/sessions.js';
@@ -124,7 +125,7 @@ async function loadedExtensions(cdp: CdpClient): Promise<readonly string[]> {
 /** Takes the refusal of a command for this result. A browser that does not respond is another matter. */
 function unlessRefused<Value>(value: Value): (error: unknown) => Value {
   return (error) => {
-    if (error instanceof CdpFault) return value;
+    if (error instanceof BrowserFault) return value;
     throw error;
   };
 }

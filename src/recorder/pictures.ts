@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { clock } from '../shared/clock.js';
-import { CdpFault, CdpSession, type CdpClient } from '../wire/cdp-client.js';
+import { CdpSession, type CdpClient } from '../wire/cdp-client.js';
+import { BrowserFault } from '../wire/message.js';
 import type { CdpSource } from '../wire/cdp-source.js';
 
 /** A browser with the pictures of its pages. */
@@ -217,7 +218,7 @@ class PagePictures {
         () => clock.now() - began,
         (error: Error) => {
           // Chromium refuses while a navigation changes the process of the page.
-          if (!(error instanceof CdpFault || error instanceof NoPicture)) throw error;
+          if (!(error instanceof BrowserFault || error instanceof NoPicture)) throw error;
           this.#refuse(error);
           return error instanceof NoPicture ? error.took : 0;
         },

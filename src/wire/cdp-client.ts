@@ -1,8 +1,10 @@
 import { FIRST_ID, type CdpPort, type Message, type WireMessage } from './forms.js';
 import {
+  BrowserFault,
   contentOf,
   isRead,
   MalformedMessage,
+  NoAnswer,
   readEvent,
   readResult,
   type EventName,
@@ -11,7 +13,6 @@ import {
 } from './message.js';
 import { raceTimeout } from '../shared/abort.js';
 import { duration } from '../shared/errors.js';
-import { excerpt } from '../shared/redact.js';
 
 export type { OpenCdp, OwnClient } from './forms.js';
 
@@ -22,12 +23,6 @@ export type Target = ResultOf<'Target.getTargets'>['targetInfos'][number];
 export type EventListeners = {
   readonly [Name in EventName]?: (params: EventParams<Name>, sessionId: string | undefined) => void;
 };
-
-/** The session of a command, or the connection, has ended before the browser answered. */
-class CdpGone extends Error {}
-
-/** The browser has answered a command with an error. */
-export class CdpFault extends Error {}
 
 /**
  * Our client of the Chrome DevTools Protocol, and of WebDriver BiDi, for what needs no automation library. It reads each event and result
@@ -101,14 +96,14 @@ export class CdpClient {
   }
 
   #begin(method: string) {
-    if (this.#hasEnded) throw new CdpGone('The WebSocket has ended.');
+    if (this.#hasEnded) throw new NoAnswer();
     const id = this.#nextId();
     let settle!: (response: WireMessage | undefined) => void;
     const result = new Promise<unknown>((resolve, reject) => {
       settle = (response) => {
-        if (response === undefined) return reject(new CdpGone('The WebSocket or the session has ended.'));
+        if (response === undefined) return reject(new NoAnswer());
         const { error, result: given } = contentOf(response);
-        if (error !== undefined) return reject(new CdpFault(messageOf(error)));
+        if (error !== undefined) return reject(new BrowserFault(response));
         resolve(Promise.resolve(given ?? {}).then((one) => readResult(method, one)));
       };
     });
@@ -193,11 +188,4 @@ function* partsOf(head: string, body: Buffer[], tail: string): Iterable<Buffer> 
     size -= end;
   }
   yield Buffer.from(Buffer.concat(waiting).toString('base64') + tail);
-}
-
-function messageOf(error: unknown): string {
-  // The error code of WebDriver BiDi.
-  if (typeof error === 'string') return `The command failed: ${excerpt(error, 1000)}.`;
-  const { message } = (error ?? {}) as { message?: unknown };
-  return typeof message === 'string' ? excerpt(message, 1000) : 'The command failed.';
 }

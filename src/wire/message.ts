@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { isRecord, jsonOf, recordOf } from '../shared/json.js';
+import { excerpt } from '../shared/redact.js';
 import { shortened } from './large-message.js';
 import { CHECKED, COMMANDS, EVENTS, RESULTS } from './message-fields.js';
 import { textOf, type Frame, type Message, type WireMessage } from './forms.js';
@@ -22,6 +23,27 @@ const WITH_DOMAIN = /^[\w:]+\.[\w.:]+$/;
 
 /** Thrown for a message, a result or an event that is not what the protocol says. */
 export class MalformedMessage extends Error {}
+
+/** The session or the connection has ended before the browser answered: nobody waits for the result. */
+export class NoAnswer extends Error {
+  constructor() {
+    super('The WebSocket or the session has ended.');
+  }
+}
+
+/** The browser has answered a command with an error. A layer that does not catch it passes the answer on as it came. */
+export class BrowserFault extends Error {
+  readonly answer: WireMessage;
+
+  /** @throws MalformedMessage */
+  constructor(answer: WireMessage) {
+    const { error } = contentOf(answer);
+    // The error of WebDriver BiDi is a text.
+    const said = isRecord(error) ? error['message'] : `The command failed: ${String(error)}.`;
+    super(typeof said === 'string' ? excerpt(said, 1000) : 'The command failed.');
+    this.answer = answer;
+  }
+}
 
 /**
  * Reads a message. The content of a large one is left out, for `contentOf`.

@@ -2,30 +2,17 @@ import { clock } from '../shared/clock.js';
 import type { AnyClient, Frame, Message, WireMessage } from './forms.js';
 import type { Answer, Command, CommandHandler, EventHandler, Layer, LayerStack } from './layer.js';
 import {
+  BrowserFault,
   contentOf,
   isCommandName,
   isRead,
+  NoAnswer,
   readCommand,
   readEvent,
   readResult,
   writtenMessage,
 } from './message.js';
 import type { Sessions } from './sessions.js';
-
-/** The browser has answered a command with an error. A layer that does not catch it passes it on as it came. */
-export class BrowserFault extends Error {
-  readonly answer: WireMessage;
-
-  constructor(answer: WireMessage) {
-    const { error } = answer;
-    const { message } = (typeof error === 'object' && error !== null ? error : {}) as { message?: unknown };
-    super(typeof message === 'string' ? message : String(error));
-    this.answer = answer;
-  }
-}
-
-/** The session or the connection has ended before the browser answered: nobody waits for the result. */
-export class NoAnswer extends Error {}
 
 /** The answer of the browser, as it came. */
 export class BrowserAnswer implements Answer {

@@ -7,18 +7,20 @@ import { Client, type CdpPort, type ClientKind } from './client.js';
 import { Flight } from './flight.js';
 import type { Frame, Message, Protocol, SocketEnd, WireMessage } from './forms.js';
 import {
+  BrowserFault,
   contentOf,
   expectResponse,
   fits,
   isMalformed,
   isRead,
   MalformedMessage,
+  NoAnswer,
   readMessage,
   writtenMessage,
 } from './message.js';
 import { Sessions } from './sessions.js';
 import { BrowserSocket } from './socket.js';
-import { BrowserAnswer, BrowserFault, faultFor, NoAnswer, Stack, withParams } from './stack.js';
+import { BrowserAnswer, faultFor, Stack, withParams } from './stack.js';
 import { WaitingTargets } from './waiting-targets.js';
 
 /** A message, and who receives it. */
