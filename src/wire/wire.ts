@@ -97,9 +97,8 @@ export class Wire {
     this.#root = kind === 'own' ? this.main : new Client(this, 'own');
     this.own = new CdpClient(this.#root);
     socket.onMessage = (data, isBinary) => {
-      const receive = () => this.#receive(data, isBinary);
-      if (endTasks.ending) void endTasks.ending.then(receive);
-      else receive();
+      if (endTasks.ending) void endTasks.ending.then(() => this.#receive(data, isBinary));
+      else this.#receive(data, isBinary);
     };
     void socket.ended.then(() => {
       this.flight.end();
