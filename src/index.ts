@@ -47,7 +47,6 @@ export type {
   MapSummary,
   RunningAttempt,
 } from './jobs/progress.js';
-export type { Callback, LeaseFacts } from './lease/lease.js';
 export type { ProxyEvent, ProxySteps, RunEvent, RunStep, RunSteps } from './calls/events.js';
 export { serveProxy, type PoolProxy } from './calls/serve-proxy.js';
 export { DetachedLease } from './calls/detached-lease.js';
@@ -62,7 +61,13 @@ export type {
   LeaseReleaseOptions as ReleaseSettings,
   RunOptions,
 } from './calls/options.js';
-export type { LibraryTypes, ReconnectOptions as ReconnectSettings, RetryOptions } from './lease/options.js';
+export type {
+  Callback,
+  LeaseFacts,
+  LibraryTypes,
+  ReconnectOptions as ReconnectSettings,
+  RetryOptions,
+} from './lease/options.js';
 export type { RefusedHost } from './features/allowed-hosts/options.js';
 export type { ArtifactsOptions } from './features/artifacts/options.js';
 export type { Download, DownloadsOptions } from './features/files/options.js';

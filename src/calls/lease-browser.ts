@@ -1,6 +1,7 @@
 import type { Connector } from '../drivers/connector.js';
 import { loadDrivers } from './load-drivers.js';
-import type { Callback, Lease, LeaseFacts } from '../lease/lease.js';
+import type { Lease } from '../lease/lease.js';
+import type { Callback, LeaseFacts, LibraryTypes } from '../lease/options.js';
 import type { Download } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
@@ -24,7 +25,6 @@ import {
   type RunOptions,
   type SessionLeaseOptions,
 } from './options.js';
-import type { LibraryTypes } from '../lease/options.js';
 import { reportUncaughtRuns, type Run, type RunSummary } from './run.js';
 
 /** @internal Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Callback, Lease } from '../lease/lease.js';
+import type { Lease } from '../lease/lease.js';
+import type { Callback } from '../lease/options.js';
 import type { PoolCore } from '../pool/pool-core.js';
 
 /** A lease whose callback runs, and the one inside whose callback it was leased. */

@@ -9,8 +9,7 @@ import {
   withPooledBrowser as callWithBrowser,
   type PooledBrowser,
 } from './lease-browser.js';
-import type { LibraryTypes } from '../lease/options.js';
-import type { LeaseFacts } from '../lease/lease.js';
+import type { LeaseFacts, LibraryTypes } from '../lease/options.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 

@@ -11,8 +11,7 @@ import {
   withPooledBrowser as callWithBrowser,
   type PooledBrowser,
 } from './lease-browser.js';
-import type { LibraryTypes } from '../lease/options.js';
-import type { Callback, LeaseFacts } from '../lease/lease.js';
+import type { Callback, LeaseFacts, LibraryTypes } from '../lease/options.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 

@@ -1,7 +1,7 @@
 import type { Workspace } from '../drivers/connector.js';
 import { inside } from '../calls/nesting.js';
 import type { PooledLease } from '../features/create-features.js';
-import type { Callback } from '../lease/lease.js';
+import type { Callback } from '../lease/options.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';

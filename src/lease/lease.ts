@@ -1,5 +1,4 @@
 import type { OpenConnection } from '../drivers/connection.js';
-import type { BrowserSession } from '../services/kernel-api.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, nextTurn, startTimer } from '../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
@@ -10,6 +9,7 @@ import type { AnyStep, LeaseStep } from './events.js';
 import type { EndWork, FeatureSet, LeaseEnding, SummaryOf, Work, WorkPart, WorkResult } from './feature.js';
 import type { HeldBrowser } from './held-browser.js';
 import { expectKeptSession, type Link } from './link.js';
+import type { Callback } from './options.js';
 import type { Handover, LeaseEnd } from './plan.js';
 import type { LeaseSummary } from './summary.js';
 import { writeFiles } from './write-files.js';
@@ -19,19 +19,6 @@ const DISCONNECT_TIMEOUT = 2000;
 
 /** Turns of the event loop: Playwright passes a call on in the next one, and its command arrives here in the one after. */
 const SENDING_TURNS = 2;
-
-/** The part of every callback's argument that does not come from the library. */
-export interface LeaseFacts<Session extends object = BrowserSession> {
-  /** The leased session. */
-  session: Session;
-  /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
-  signal: AbortSignal;
-}
-
-/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
-export type Callback<Handles, Value, Session extends object = BrowserSession> = (
-  lease: Handles & LeaseFacts<Session>,
-) => Value | PromiseLike<Value>;
 
 /** A leased browser that another program uses. The holder must call `end`. */
 export class Lease<Session extends object = object, Features extends FeatureSet = FeatureSet> {

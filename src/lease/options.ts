@@ -1,3 +1,4 @@
+import type { BrowserSession } from '../services/kernel-api.js';
 import type { ContextChoice, Protocol } from '../drivers/connector.js';
 import { leaseMark } from '../pool/lease-mark.js';
 import { leaseName, ownerChecks, tagsOfLease, type OwnerOptions } from '../pool/pool-options.js';
@@ -22,6 +23,19 @@ import {
 } from '../shared/options.js';
 import type { AnyEvent } from './events.js';
 import type { LeaseOutcome, ReleaseChoice } from './summary.js';
+
+/** The part of every callback's argument that does not come from the library. */
+export interface LeaseFacts<Session extends object = BrowserSession> {
+  /** The leased session. */
+  session: Session;
+  /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
+  signal: AbortSignal;
+}
+
+/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
+export type Callback<Handles, Value, Session extends object = BrowserSession> = (
+  lease: Handles & LeaseFacts<Session>,
+) => Value | PromiseLike<Value>;
 
 /** Backoff between acquire requests, with the options of p-retry. */
 export interface RetryOptions {
