@@ -305,11 +305,10 @@ export class Wire {
 
   #endSession(id: unknown): void {
     if (typeof id !== 'string') return;
-    this.flight.end(id);
-    for (const session of this.shared.sessions.end(id)) {
-      this.flight.end(session.id);
-      if (session.client.root === session.id) session.client.detach();
-    }
+    const ended = this.shared.sessions.end(id);
+    // The browser may not have reported the beginning of the session.
+    this.flight.end(new Set([id, ...ended.map((one) => one.id)]));
+    for (const { client, id: root } of ended) if (client.root === root) client.detach();
   }
 
   #keepAlive({ after, protocol }: KeepAlivePlan): void {

@@ -47,7 +47,7 @@ async function play() {
         for (const message of messages) far.send(JSON.stringify(message));
         await settle();
       };
-      return { wire, seen, say, sent: () => sent.get(far) ?? [] };
+      return { wire, far, seen, say, sent: () => sent.get(far) ?? [] };
     },
   };
 }
@@ -164,11 +164,10 @@ it.each([
 it('ends the connection, not the process, at an answer to a layered command of ours that is no JSON', async () => {
   const { shared, connect } = await play();
   shared.stack.addLimits({ name: 'a test', commands: { '*': (_command, next) => next() } });
-  const { wire, sent } = await connect();
+  const { wire, far, sent } = await connect();
   openPageSession(wire.main, 't').catch(() => {});
   await expect.poll(() => sent()).toHaveLength(1);
-  const answer = `{"id":${sent()[0]!.id},"result":{"a":"${'a'.repeat(100_000)}","b":nothing}}`;
-  wire.socket.onMessage(Buffer.from(answer), false);
+  far.send(`{"id":${sent()[0]!.id},"result":{"a":"${'a'.repeat(100_000)}","b":nothing}}`);
   expect(await wire.ended).toBe('dropped');
 });
 

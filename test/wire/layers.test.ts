@@ -420,9 +420,12 @@ it('puts a layer at its place, whenever it is added', async () => {
     commands: { '*': (_command, next) => (passed.push(name), next()) },
   });
   const { stack } = wire.shared;
-  stack.addLimits(layer('at the browser'));
-  stack.add(layer('one'), layer('another'));
+  stack.add(layer('one'));
   stack.addFirst(layer('at the clients'));
+  // A layer that only sees all commands is no limit.
+  expect(stack.isLimit).toBe(false);
+  stack.addLimits(layer('at the browser'));
+  stack.add(layer('another'));
   socket.send(command(1, 'Page.enable', {}));
   await expect.poll(() => received()).toHaveLength(1);
   expect(passed).toEqual(['at the clients', 'one', 'another', 'at the browser']);
