@@ -12,7 +12,7 @@ interface LeaseEntry {
   /** Number of release requests of the holder, and whether a response to one was delivered. */
   asked: number;
   isConfirmed: boolean;
-  /** Its holder looked at the session after the lease had ended: the release was no longer necessary. */
+  /** Its holder was told after the end of the lease that it is over: no release was necessary any more. */
   isSeenOver: boolean;
 }
 
@@ -140,6 +140,7 @@ export class Ledger {
     const reset = () => response.socket?.resetAndDestroy();
     const upstream = httpRequest(options, (answer) => {
       response.writeHead(answer.statusCode!, answer.headers);
+      watch.onHead(answer.statusCode!);
       answer.on('data', (chunk: Buffer) => (watch.onData(String(chunk)), response.write(chunk)));
       answer.once('error', reset);
       answer.once('end', () => response.end());
@@ -155,7 +156,8 @@ export class Ledger {
 
   /** Follows one request of a run. */
   #watch(run: number, path: string, body: string) {
-    const watch = { onData: (_text: string) => {}, onAnswer: (_status: number) => {}, onClose: () => {} };
+    const onStatus = (_status: number) => {};
+    const watch = { onHead: onStatus, onData: (_text: string) => {}, onAnswer: onStatus, onClose: () => {} };
     if (path.endsWith('/release')) {
       const { session_id } = JSON.parse(body) as { session_id: string };
       const lease = this.#leases.findLast((one) => one.sessionId === session_id && one.holder === run);
@@ -165,6 +167,8 @@ export class Ledger {
       }
       if (lease) {
         lease.asked++;
+        // The body of a 404 says nothing that its status does not: a fault may cut it off.
+        watch.onHead = (status) => (lease.isSeenOver ||= status === 404 && lease.end !== undefined);
         watch.onAnswer = (status) => (lease.isConfirmed ||= status === 204 || status === 404);
       }
     } else if (path.startsWith('/browsers/')) {
