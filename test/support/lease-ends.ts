@@ -222,7 +222,8 @@ function endsOfProxy(connect: Connect): Record<string, End> {
       await finish(client, { close: () => proxy.close(), pool });
       const at = await released;
       await client.leave().catch(() => {});
-      if (options.release === 'leave') await pool.release(session, { reuse: false });
+      // A browser whose pages could not be closed in time is destroyed instead.
+      if (options.release === 'leave') await pool.release(session, { reuse: false }).catch(() => {});
       await proxy.close();
       await pool.close();
       return at;
