@@ -573,9 +573,7 @@ describe('with awaitRelease: false', () => {
     settle();
     await closed;
     expect(played.told('released')).toMatchObject([{ sessionId, released: 'reused' }]);
-    const order = played.events
-      .map(({ type }) => type)
-      .filter((type) => /^(ended|released)$/.test(type));
+    const order = played.events.map(({ type }) => type).filter((type) => /^(ended|released)$/.test(type));
     expect(order).toEqual(['ended', 'released']);
   });
 
