@@ -4,7 +4,7 @@ import type { Lease } from '../lease/lease.js';
 import type { Callback, LeaseFacts, LibraryTypes } from '../lease/options.js';
 import type { Download } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';
-import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
+import { resolvePool, resolvePools, type BrowserPool, type Pools } from '../pool/browser-pool.js';
 import type { Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { withAbortGrace } from '../shared/abort.js';
@@ -38,14 +38,14 @@ export const loadLease = lazy(async () => ({
  * Leases a browser, connects to it, calls `fn` once, always releases the browser, and returns the result of `fn` with the
  * links to the replays of this lease.
  *
- * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment (`BROWSER_POOL_BASE_URL`,
- *   `BROWSER_POOL_ACCESS_TOKEN`).
+ * @param pool A `BrowserPool`, the id or name of a pool at the service of the environment (`BROWSER_POOL_BASE_URL`,
+ *   `BROWSER_POOL_ACCESS_TOKEN`), or several in the order in which they are asked.
  * @param options {@link RunOptions}, and the connector of an automation library.
  * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
  *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
  */
 export async function withPooledBrowser<Handles, Value, Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   fn: (lease: Handles & LeaseFacts<Session>) => Value | PromiseLike<Value>,
   options: RunOptions<LibraryTypes, Session> & { connector: Connector<Handles> },
 ): Promise<Run<Value, Session>> {
@@ -54,7 +54,8 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
   readOption(callback(), 'fn', fn);
   const settings = readLeaseOptions(runChecks, rest, { caller, connector });
-  const plan = { pool: resolvePool(pool), settings, connector, loadDrivers, advise: adviceInside() };
+  const pools = resolvePools(pool);
+  const plan = { pools, settings, connector, loadDrivers, advise: adviceInside() };
   const opening = loadLease().then(async ({ openLease, createFeatures }) =>
     openLease({ ...plan, features: await createFeatures(settings) }),
   );
@@ -115,12 +116,13 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
 /**
  * Leases a browser and connects to it, for sessions that outlive a function. The caller must call `release()`.
  *
- * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @param pool A `BrowserPool`, the id or name of a pool at the service of the environment, or several in the order in which they are
+ *   asked.
  * @param options {@link HeldLeaseOptions}, and the connector of an automation library.
  * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
  */
 export async function leaseBrowser<Handles, Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   options: HeldLeaseOptions<LibraryTypes, Session> & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
   const fromHere = callSite();
@@ -132,9 +134,9 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   const isOwnContextUsed = isOfFixtures ? false : undefined;
   const advise = adviceInside();
   const plan = { settings, connector, loadDrivers, addedNames: NAMES, isOwnContextUsed, advise };
-  const resolved = resolvePool(pool);
+  const pools = resolvePools(pool);
   const opening = loadLease().then(async ({ openLease, createFeatures }) =>
-    openLease({ ...plan, pool: resolved, features: await createFeatures(settings) }),
+    openLease({ ...plan, pools, features: await createFeatures(settings) }),
   );
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
@@ -154,7 +156,7 @@ export async function leaseSession<Session extends object, Handles = never>(
   const settings = { ...read, exposeNetwork, reconnect: 'eager' } as const;
   const { openLease, createFeatures } = await loadLease();
   const features = await createFeatures(settings);
-  const plan = { pool, settings, features, loadDrivers, advise: adviceInside() };
+  const plan = { pools: [pool], settings, features, loadDrivers, advise: adviceInside() } as const;
   return connector ? openLease({ ...plan, connector }) : openLease(plan);
 }
 
@@ -187,7 +189,7 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
       `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
     );
   }
-  const plan = { pool, settings, connector, loadDrivers, addedNames: NAMES };
+  const plan = { pools: [pool], settings, connector, loadDrivers, addedNames: NAMES } as const;
   const attaching = loadLease().then(async ({ attachLease, createFeatures }) =>
     attachLease({ ...plan, features: await createFeatures(settings) }, handover),
   );

@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, ConnectOverCDPOptions } from 'playwright-core';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../drivers/playwright.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { Pools } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { DetachedLease } from './detached-lease.js';
 import {
@@ -41,7 +41,7 @@ export interface PlaywrightAttachOptions<Session extends object = BrowserSession
  *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
  */
 export async function withPooledBrowser<Value, Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   fn: (lease: PlaywrightHandles & LeaseFacts<Session>) => Value | PromiseLike<Value>,
   options: PlaywrightRunOptions<Session> = {},
 ): Promise<Run<Value, Session>> {
@@ -56,7 +56,7 @@ export async function withPooledBrowser<Value, Session extends object = BrowserS
  * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
  */
 export async function leaseBrowser<Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   options: PlaywrightLeaseOptions<Session> = {},
 ): Promise<PooledBrowser<PlaywrightHandles, Session>> {
   const { chromium, ...rest } = options;

@@ -13,7 +13,8 @@ import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
-import { PoolServiceError } from '../shared/service-errors.js';
+import { isNameConflict } from '../shared/service-errors.js';
+
 import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
 import { adviceInside } from './nesting.js';
 import { Refusal } from './proxy-client.js';
@@ -69,7 +70,8 @@ export function openFor<Session extends object>(
     };
     const own = { ...settings, ...how, onEvent };
     const features = await createFeatures(own);
-    return openLease({ pool, connector, settings: own, features, loadDrivers, advise: adviceInside() });
+    const plan = { pools: [pool], connector, settings: own, features, loadDrivers } as const;
+    return openLease({ ...plan, advise: adviceInside() });
   };
   const { refuses } = coreOf(pool).service;
   return async ({ name = settings.name, ...how }) => {
@@ -86,8 +88,7 @@ export function openFor<Session extends object>(
 
 /** Another proxy, or a browser that is being released, has the name of a path. */
 function isNameTaken(error: unknown): boolean {
-  if (error instanceof LeaseNameTakenError) return true;
-  return error instanceof PoolServiceError && (error.status === 409 || error.status === 422);
+  return error instanceof LeaseNameTakenError || isNameConflict(error);
 }
 
 interface HowToServe {

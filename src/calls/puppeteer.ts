@@ -2,7 +2,7 @@ import type { ConnectOptions } from 'puppeteer-core';
 import type { ContextChoice } from '../drivers/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../drivers/puppeteer.js';
 import type { PuppeteerContextOptions } from '../drivers/puppeteer-context.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { Pools } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { DetachedLease } from './detached-lease.js';
 import {
@@ -58,7 +58,7 @@ interface OwnContext {
  *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
  */
 export function withPooledBrowser<Value, Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   fn: (lease: PuppeteerHandles<'new'> & LeaseFacts<Session>) => Value | PromiseLike<Value>,
   options: PuppeteerRunOptions<'new', Session> & OwnContext,
 ): Promise<Run<Value, Session>>;
@@ -67,12 +67,12 @@ export function withPooledBrowser<
   Choice extends ContextChoice = 'default',
   Session extends object = BrowserSession,
 >(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   fn: (lease: PuppeteerHandles<Choice> & LeaseFacts<Session>) => Value | PromiseLike<Value>,
   options?: PuppeteerRunOptions<Choice, Session>,
 ): Promise<Run<Value, Session>>;
 export async function withPooledBrowser<Value, Session extends object>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   fn: Callback<never, Value, Session>,
   { puppeteer: library, ...options }: PuppeteerRunOptions<ContextChoice, Session> = {},
 ): Promise<Run<Value, Session>> {
@@ -88,18 +88,18 @@ export async function withPooledBrowser<Value, Session extends object>(
  * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
  */
 export function leaseBrowser<Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   options: PuppeteerLeaseOptions<'new', Session> & OwnContext,
 ): Promise<PooledBrowser<PuppeteerHandles<'new'>, Session>>;
 export function leaseBrowser<
   Choice extends ContextChoice = 'default',
   Session extends object = BrowserSession,
 >(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   options?: PuppeteerLeaseOptions<Choice, Session>,
 ): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>>;
 export async function leaseBrowser<Session extends object>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   { puppeteer: library, ...options }: PuppeteerLeaseOptions<ContextChoice, Session> = {},
 ): Promise<PooledBrowser<PuppeteerHandles, Session>> {
   return lease(pool, { ...options, connector: puppeteer({ puppeteer: library }) });

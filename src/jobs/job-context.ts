@@ -1,5 +1,5 @@
 import type { Connector } from '../drivers/connector.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { PoolList } from '../pool/browser-pool.js';
 import type { InputSource } from './input-source.js';
 import type { MapSettings } from './options.js';
 import type { Outcome, TaskCallback } from './outcome.js';
@@ -8,7 +8,7 @@ import type { Progress } from './progress.js';
 
 /** What a job is started with. */
 export interface JobPlan<Handles, Input, Value, Session extends object> {
-  readonly pool: BrowserPool<Session>;
+  readonly pools: PoolList<Session>;
   readonly connector: Connector<Handles>;
   readonly fn: TaskCallback<Handles, Input, Value, Session>;
   readonly settings: MapSettings;

@@ -1,7 +1,7 @@
 import type { Connector } from '../drivers/connector.js';
 import { readConnector } from '../calls/options.js';
 import type { LibraryTypes } from '../lease/options.js';
-import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
+import { resolvePools, type Pools } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { callSite } from '../shared/errors.js';
 import { callback, readOption } from '../shared/options.js';
@@ -45,7 +45,7 @@ export type Outcomes<Input, Value, Session extends object = BrowserSession> = As
  *   `TooManyFailuresError`; the reason of `signal`.
  */
 export function mapPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
   options: MapOptions<LibraryTypes, Input, Session> & { connector: Connector<Handles> },
@@ -56,7 +56,7 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   const source = iterableSource(inputs);
   // The inputs of a generator are checked when they are pulled.
   if (settings.checkpoint && source.size !== undefined) [...(inputs as Iterable<Input>)].forEach(expectData);
-  return startLater({ pool: resolvePool(pool), connector, fn, settings }, source);
+  return startLater({ pools: resolvePools(pool), connector, fn, settings }, source);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../drivers/playwright.js';
 import type { PlaywrightTypes } from '../calls/playwright.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { Pools } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
@@ -25,7 +25,7 @@ export interface PlaywrightMapOptions<Input = unknown, Session extends object = 
  *   for await (const { status, input } of mapPooledBrowsers('scrapers', urls, titleOf)) console.log(status, input);
  */
 export function mapPooledBrowsers<Input, Value, Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: (task: PlaywrightHandles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
   options: PlaywrightMapOptions<Input, Session> = {},

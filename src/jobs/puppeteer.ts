@@ -1,7 +1,7 @@
 import type { Connector } from '../drivers/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../drivers/puppeteer.js';
 import type { PuppeteerTypes } from '../calls/puppeteer.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { Pools } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
@@ -27,7 +27,7 @@ export interface PuppeteerMapOptions<Input = unknown, Session extends object = B
  *   for await (const { status, input } of mapPooledBrowsers('scrapers', urls, titleOf)) console.log(status, input);
  */
 export function mapPooledBrowsers<Input, Value, Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: (task: PuppeteerHandles<'new'> & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
   options: PuppeteerMapOptions<Input, Session> = {},

@@ -1,6 +1,7 @@
 import { coreOf } from '../pool/pool-core.js';
 import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { nextTurn } from '../shared/clock.js';
+import type { PoolClosedError } from '../shared/service-errors.js';
 import type { JobContext, JobPlan } from './job-context.js';
 import type { Outcome } from './outcome.js';
 import { OutcomeBuffer } from './outcome-buffer.js';
@@ -68,20 +69,21 @@ export class Job<Handles, Input, Value, Session extends object> {
 
   /** Runs the tasks, and then closes everything. Never rejects: the loop receives the error. */
   async #run(): Promise<void> {
-    const { pool, settings, source, progress, outcomes } = this.#context;
+    const { pools, settings, source, progress, outcomes } = this.#context;
     const { signal } = settings;
     const stopListening = onAbort(signal, () => this.#fail(signal!.reason));
-    const endCall = coreOf(pool).beginCall((error) => {
+    const close = (error: PoolClosedError) => {
       // Before the leases abort: a task that was ended with the job has no outcome.
       this.#abort.abort(error);
       this.#fail(error);
-    });
+    };
+    const endCalls = pools.map((pool) => coreOf(pool).beginCall(close));
     await new Workers(this.#context, this.#tasks).run().catch((error: unknown) => this.#fail(error));
     stopListening();
     this.#failure ??= this.#tasks.failure;
     await source.close().catch((error: unknown) => (this.#failure ??= { error }));
     progress.end();
-    endCall();
+    for (const endCall of endCalls) endCall();
     outcomes.end(this.#failure);
   }
 

@@ -79,14 +79,14 @@ export class Workers<Handles, Input, Value, Session extends object> {
   }
 
   async #lease(signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
-    const { pool, connector, settings } = this.#job;
+    const { pools, connector, settings } = this.#job;
     this.#leases++;
     const name = settings.name && nameOfLease(settings.name, this.#leases);
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
     // The tasks open the contexts with these options.
     const own = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
     return openLease({
-      pool,
+      pools,
       connector,
       loadDrivers,
       settings: own,

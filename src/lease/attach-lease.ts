@@ -1,9 +1,10 @@
 import { verifyGrant } from './verify-connection.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { ConnectError } from '../shared/lease-errors.js';
+import { NO_REQUESTS } from './acquire.js';
 import { Call } from './call.js';
 import type { FeatureSet } from './feature.js';
-import { HeldBrowser, type Acquired } from './held-browser.js';
+import { HeldBrowser, type Held } from './held-browser.js';
 import { ConnectedLease } from './lease.js';
 import { Link } from './link.js';
 import type { ConnectedPlan, Handover } from './plan.js';
@@ -14,20 +15,21 @@ export async function attachLease<Handles, Session extends object, Features exte
   { features: saved, left, ...handover }: Handover<Session>,
 ): Promise<ConnectedLease<Handles, Session, Features>> {
   const call = new Call(plan);
+  const [pool] = call.pools;
   let browser: HeldBrowser<Session> | undefined;
   try {
     call.hooks.restore(saved);
     await call.hooks.prepare();
-    browser = HeldBrowser.hold(call, joinLease(call.pool, handover));
+    browser = new HeldBrowser(call, joinLease(pool, handover));
+    call.hooks.leased(browser.context);
     browser.continue(left);
-    verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
+    verifyGrant(pool.idOrName, browser.context.grant, call.how);
     const lease = new ConnectedLease(call, browser, await Link.open(browser.context, plan.connector, call));
     call.endWithPool(lease);
     return lease;
   } catch (error) {
-    if (browser)
-      call.lastBrowser = { session: browser.context.session, released: await browser.giveUp(true) };
-    call.finish(call.lastBrowser, { error });
+    const held = browser && { session: browser.context.session, released: await browser.giveUp(true) };
+    call.finish({ ...held, ...NO_REQUESTS, pool: pool.idOrName }, { error });
     throw error;
   }
 }
@@ -40,13 +42,13 @@ export async function attachLease<Handles, Session extends object, Features exte
 function joinLease<Session extends object>(
   pool: PoolCore<Session>,
   handover: Omit<Handover<Session>, 'features' | 'left'>,
-): Acquired<Session> {
+): Held<Session> {
   const { id: sessionId } = handover.grant;
   // Built here: the token must not be sent where a record from outside wants it.
   const own = pool.ticketOf(sessionId, handover.lease, handover.isMarkShown);
   const ticket = own && { ...own, isShared: true };
-  const freePlace = pool.queue.join(sessionId, { limit: pool.limit, isAlone: !ticket });
-  if (freePlace) return { ...handover, pool, ticket, servedAt: undefined, freePlace };
+  const free = pool.gate.join(sessionId, { limit: pool.limit, isAlone: !ticket });
+  if (free) return { ...handover, pool, ticket, servedAt: undefined, free, counts: NO_REQUESTS, attempt: 0 };
   const message = 'Another lease of this process uses the browser: release that lease first.';
   throw new ConnectError(message, { sessionId });
 }

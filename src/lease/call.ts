@@ -1,10 +1,11 @@
 import type { HowToConnect } from './verify-connection.js';
-import { coreOf, type PoolCore } from '../pool/pool-core.js';
+import { coreOf } from '../pool/pool-core.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock } from '../shared/clock.js';
 import { runs } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage } from '../shared/telemetry.js';
+import type { AcquireCounts, PoolCores } from './acquire.js';
 import type { CallContext } from './context.js';
 import type { AnyEvent, AnyStep, LeaseStep } from './events.js';
 import type { FeatureSet, SummaryOf } from './feature.js';
@@ -15,30 +16,24 @@ import { rememberRun, type FailedLease, type LeaseSummary } from './summary.js';
 /** What one call reports: its events, times, traces, errors and result; and the signal and the clock that end its work. */
 export class Call<Session extends object = object, Features extends FeatureSet = FeatureSet> {
   readonly plan: LeasePlan<Session, Features>;
-  readonly pool: PoolCore<Session>;
+  readonly pools: PoolCores<Session>;
   readonly context: CallContext;
   readonly hooks: Hooks<Features>;
-  /** How many acquire requests the call has sent, and for how many of them it is not known whether they leased a browser. */
-  readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
-  /** The browser that the call has or had, for the traces: its session's id, and its number within the call, from 1. */
-  browser: { attempt: number; sessionId?: string } = { attempt: 0 };
-  /** The last browser, if it could not be reached. */
-  lastBrowser: Pick<FailedLease<Session>, 'session' | 'released'> = {};
-  readonly #run = ++runs.count;
+  /** Its number among the calls of this process, from 1: their order. */
+  readonly number = ++runs.count;
   readonly #abort: LinkedAbort;
   readonly #stages: Record<string, number> = {};
   readonly #errors: Error[] = [];
-  readonly #endCall: () => void;
+  readonly #endCalls: readonly (() => void)[];
   #endLease = () => {};
 
   constructor(plan: LeasePlan<Session, Features>) {
     const { settings, features } = plan;
-    const pool = coreOf(plan.pool);
+    const [first, ...further] = plan.pools;
     this.plan = plan;
-    this.pool = pool;
+    this.pools = [coreOf(first), ...further.map((pool) => coreOf(pool))];
     this.#abort = new LinkedAbort(settings.signal);
     this.context = {
-      pool,
       settings,
       signal: this.#abort.signal,
       abort: (reason) => this.#abort.abort(reason),
@@ -51,7 +46,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
       this.#abort.abort(error);
       this.#endLease();
     };
-    this.#endCall = pool.beginCall(close);
+    this.#endCalls = this.pools.map((pool) => pool.beginCall(close));
   }
 
   /** Ends the lease, after the abort, when the pool is closed, or was: nobody else may be left to end it. */
@@ -68,37 +63,36 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   }
 
   /** Ends the call: emits its last event, and keeps its summary for `runOf`. */
-  finish<End extends Call<Session>['lastBrowser']>(
+  finish<End extends CallEnd<Session>>(
     end: End,
     failure?: { error?: unknown },
-  ): Omit<LeaseSummary<Session>, 'session' | 'released'> & End & SummaryOf<Features> {
+  ): Omit<LeaseSummary<Session>, keyof CallEnd> & End & SummaryOf<Features> {
     const timings = { ...this.#stages, total: Math.round(this.#abort.elapsed) };
-    const facts = { ...this.counts, timings, cleanupErrors: this.#errors };
+    const facts = { timings, cleanupErrors: this.#errors };
     const summary = { ...this.hooks.summary(), ...end, ...facts };
     if (failure) rememberRun(failure.error, summary);
-    const { emit }: CallContext<LeaseStep<Session>> = this.context;
-    emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
+    const { emit }: CallContext<LeaseStep<Session> & { pool: string }> = this.context;
+    emit({ type: 'ended', pool: end.pool, status: failure ? 'failed' : 'ok', summary, ...failure });
     this.#abort.dispose();
-    this.#endCall();
+    for (const endCall of this.#endCalls) endCall();
     return summary;
   }
 
   readonly #emit = (step: AnyStep): void => {
     const elapsed = Math.round(this.#abort.elapsed);
-    const event: AnyEvent = { ...step, pool: this.pool.idOrName, run: this.#run, elapsed };
+    const event: AnyEvent = { pool: this.pools[0].idOrName, ...step, run: this.number, elapsed };
     publish(event);
     const { settings } = this.context;
     if (settings.onEvent) callListener((one: AnyEvent) => settings.onEvent?.(one), event);
   };
 
-  readonly #time: CallContext['time'] = async (stage, work, task) => {
+  readonly #time: CallContext['time'] = async (stage, work, facts, after) => {
     const began = clock.now();
-    const trace = { pool: this.pool.idOrName, run: this.#run, ...this.browser, ...task };
+    const trace = { pool: this.pools[0].idOrName, run: this.number, attempt: 0, ...facts };
     try {
       return await traceStage(stage, trace, async () => {
         const value = await work();
-        // `acquire` has leased the browser.
-        Object.assign(trace, this.browser);
+        Object.assign(trace, after?.(value));
         return value;
       });
     } finally {
@@ -106,3 +100,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     }
   };
 }
+
+/** What the heart reports about the pool, the acquire requests and the last browser of a call. */
+type CallEnd<Session extends object = object> = AcquireCounts &
+  Pick<FailedLease<Session>, 'session' | 'released' | 'pool'>;

@@ -17,6 +17,8 @@ export interface LeaseSteps<Session extends object = BrowserSession, Summary = F
   acquiring: { attempt: number; waited: number; timeLeft: number };
   /** The acquire request leased no browser, and another one follows. `error` is missing if the service just had none. */
   waiting: { attempt: number; waited: number; error?: Error };
+  /** The pool `from` had no browser, or could not be used, with `error` if there is one: the pool `to` is asked next. */
+  failover: { from: string; to: string; error?: Error };
   /** A browser was leased. `attempt` is the number of the lease: an unreachable browser is followed by another lease. */
   acquired: { session: Session; sessionId: string; attempt: number };
   /** The library begins to connect. */

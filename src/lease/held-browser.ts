@@ -1,9 +1,7 @@
 import { BrowserState, type HowToClean } from '../clean/browser-state.js';
 import type { LoadDrivers, OpenConnection } from '../drivers/connection.js';
 import { inTime } from './in-time.js';
-import type { Granted } from '../pool/grant.js';
 import type { PendingRelease } from '../pool/pending-releases.js';
-import type { PoolCore } from '../pool/pool-core.js';
 import { leasesAgain } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { asError, InvalidOptionError } from '../shared/errors.js';
@@ -11,6 +9,7 @@ import { showValue } from '../shared/json.js';
 import { CleanupError } from '../shared/lease-errors.js';
 import { uncleanBrowsers } from '../shared/process-state.js';
 import { ReleaseError } from '../shared/service-errors.js';
+import type { Acquired, AcquireCounts } from './acquire.js';
 import type { Call } from './call.js';
 import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
@@ -26,11 +25,8 @@ const CLOSE_TIMEOUT = 5000;
  */
 const CLEAN_TIMEOUT = 20_000;
 
-/** A browser, its pool, and the function that ends its place among the leases of this process. */
-export interface Acquired<Session extends object> extends Granted<Session> {
-  readonly pool: PoolCore<Session>;
-  readonly freePlace: () => void;
-}
+/** A browser to hold, and its number within the call, from 1. */
+export type Held<Session extends object> = Omit<Acquired<Session>, 'confirm'> & { readonly attempt: number };
 
 /** A leased browser, until its release: what is left in it, and whether another lease may use it. */
 export class HeldBrowser<Session extends object> {
@@ -47,25 +43,16 @@ export class HeldBrowser<Session extends object> {
   #mustBeDestroyed = false;
   /** Another program, which had attached to the lease, has released the browser. */
   #isOver = false;
-  readonly #acquired: Acquired<Session>;
+  readonly #acquired: Held<Session>;
   readonly #pending: PendingRelease;
   readonly #release: ReleaseOption<Session>;
   readonly #loadDrivers: LoadDrivers;
   readonly #givenUp = new LinkedAbort();
 
-  /** Begins to hold a browser for a call. */
-  static hold<Session extends object>(
-    call: Call<Session>,
-    acquired: Acquired<Session>,
-  ): HeldBrowser<Session> {
-    const browser = new HeldBrowser(call, acquired);
-    call.browser.sessionId = acquired.grant.id;
-    call.hooks.leased(browser.context);
-    return browser;
-  }
-
-  private constructor({ context: call, plan }: Call<Session>, acquired: Acquired<Session>) {
-    const { grant, ticket, servedAt, pool } = acquired;
+  constructor({ context: call, plan }: Pick<Call<Session>, 'context' | 'plan'>, acquired: Held<Session>) {
+    const { grant, ticket, servedAt, pool, attempt } = acquired;
+    const { idOrName } = pool;
+    const emit = (step: AnyStep) => call.emit({ pool: idOrName, ...step } as AnyStep);
     const { settings, isOwnContextUsed = settings.context === 'default' } = plan;
     const { release } = settings;
     this.#acquired = acquired;
@@ -73,7 +60,7 @@ export class HeldBrowser<Session extends object> {
     this.#loadDrivers = plan.loadDrivers;
     this.#pending = pool.releases.hold(grant.id, ticket, {
       onCrash: settings.releaseOnCrash,
-      emit: call.emit,
+      emit,
     });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
     const isCleaned = release === 'auto' || typeof release === 'function';
@@ -89,6 +76,9 @@ export class HeldBrowser<Session extends object> {
     });
     this.context = {
       ...call,
+      emit,
+      time: (stage, work, task) =>
+        call.time(stage, work, { pool: idOrName, attempt, sessionId: grant.id, ...task }),
       pool,
       grant,
       session: grant.session,
@@ -116,6 +106,12 @@ export class HeldBrowser<Session extends object> {
   get endsWith(): 'request' | 'connection' | 'nothing' {
     if (this.#acquired.ticket) return 'request';
     return this.#acquired.grant.endsWithConnection === true ? 'connection' : 'nothing';
+  }
+
+  /** The acquire requests of the call, and the pool that leased the browser. */
+  get origin(): AcquireCounts & { readonly pool: string } {
+    const { counts, pool } = this.#acquired;
+    return { ...counts, pool: pool.idOrName };
   }
 
   /** What another process needs to continue the lease, without the part of the features. */
@@ -209,27 +205,26 @@ export class HeldBrowser<Session extends object> {
   /** Releases the browser; must be called once. Never rejects: a browser that could not be released is reported. */
   async release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
     const { sessionId, settings, time, addError, pool } = this.context;
-    const { queue } = pool;
-    const { freePlace } = this.#acquired;
+    const { free } = this.#acquired;
     this.#onReleasing();
     if (choice === 'leave') {
       this.#pending.forget();
       // Nothing but this place keeps other leases away from a browser without a service.
-      if (isDetached && this.endsWith === 'nothing') queue.keep(sessionId, freePlace);
-      else freePlace();
+      if (isDetached && this.endsWith === 'nothing') pool.gate.keep(sessionId, free);
+      else free();
       return 'left';
     }
     const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
     try {
       const released = await time('release', () => this.#pending.release(request));
       // A connection that was refused has leased nothing.
-      if (this.wasReached || this.endsWith === 'request') queue.pacer.noteRelease();
+      free(this.wasReached || this.endsWith === 'request');
       return released;
     } catch (error) {
       addError(asError(error));
       return error instanceof ReleaseError ? error.released : 'unknown';
     } finally {
-      freePlace();
+      free();
     }
   }
 

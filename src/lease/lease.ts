@@ -74,7 +74,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   }
 
   async #end({ isDetached = false, ...outcome }: LeaseEnd) {
-    const { context } = this;
+    const { browser, context } = this;
     const { hooks, plan } = this.call;
     const { settings, session, signal, pool } = context;
     const { name = pool.idOrName } = settings;
@@ -110,7 +110,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     // A call whose signal aborted during the release rejects too.
     const late = settings.signal?.aborted ? { error: settings.signal.reason } : undefined;
     this.failure = outcome.status === 'failed' ? outcome : late;
-    return this.call.finish({ session, released, ...results }, this.failure);
+    return this.call.finish({ session, released, ...browser.origin, ...results }, this.failure);
   }
 
   /** Cleans the browser and releases it, or leaves it. With `awaitRelease: false`, the call ends before that. */

@@ -1,15 +1,13 @@
-import pRetry from 'p-retry';
 import { verifyGrant, verifyPool } from './verify-connection.js';
 import { unreachable } from '../net/reachability.js';
 import { refusesUpgrade } from '../net/status.js';
-import { requestGrant, type Granted, type WantedLease } from '../pool/grant.js';
-import type { Turn } from '../pool/pacer.js';
+import type { PoolCore } from '../pool/pool-core.js';
 import { verifyLease } from '../services/check-service.js';
-import { LinkedAbort, raceAbort } from '../shared/abort.js';
-import { clock, startTimer } from '../shared/clock.js';
+import { raceAbort } from '../shared/abort.js';
+import { InvalidOptionError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
-import { PoolConnectionError } from '../shared/service-errors.js';
-import { AcquireAttempts, retryAfterOf } from './acquire-attempts.js';
+import { Acquisition, NO_REQUESTS, type AcquireOrder } from './acquire.js';
+import { tellReasons } from './acquire-errors.js';
 import { Call } from './call.js';
 import type { CallContext } from './context.js';
 import type { LeaseStep } from './events.js';
@@ -17,8 +15,10 @@ import type { FeatureSet } from './feature.js';
 import { HeldBrowser } from './held-browser.js';
 import { ConnectedLease, Lease } from './lease.js';
 import { Link, prepareConnect } from './link.js';
+import type { Outcome } from './next-attempt.js';
 import { requestedBy } from './options.js';
 import type { ConnectedPlan, LeasePlan } from './plan.js';
+import type { FailedLease } from './summary.js';
 
 /**
  * Acquires a browser and connects to it. A browser that can't be reached is released for destruction, and another one is
@@ -42,32 +42,29 @@ export async function openLease<Session extends object, Features extends Feature
   plan: LeasePlan<Session, Features>,
 ): Promise<Lease<Session, Features>> {
   const call = new Call(plan);
-  const { pool, hooks, how } = call;
-  const { signal, abort, time, emit }: CallContext<LeaseStep<Session>> = call.context;
+  const { pools, hooks } = call;
+  const { signal, abort } = call.context;
   let acquisition: Acquisition<Session> | undefined;
-  let lease: Lease<Session, Features> | undefined;
+  let tried: TriedBrowser<Session, Features> = {};
   try {
     signal.throwIfAborted();
-    verifyPool(pool.idOrName, pool.service, how);
-    verifyLease(pool.service, call.context.settings, pool.idOrName);
+    expectUsable(call);
     await hooks.prepare();
-    acquisition = new Acquisition(call);
-    if (plan.connector) prepareConnect(pool, plan.connector, plan.loadDrivers).catch(abort);
+    acquisition = new Acquisition(orderOf(call));
+    if (plan.connector) prepareConnect(pools[0], plan.connector, plan.loadDrivers).catch(abort);
     // One browser after another, until one can be reached.
-    for (let attempt = 1; !lease; attempt++) {
-      call.browser = { attempt };
-      const browser = await time('acquire', () => acquisition!.acquire());
-      const { session, sessionId } = browser.context;
-      emit({ type: 'acquired', session, sessionId, attempt });
-      lease = await connect(call, browser).catch((error) => acquisition!.giveUp(browser, error));
+    for (let attempt = 1; !tried.lease; attempt++) {
+      tried = await tryBrowser(call, acquisition, attempt, tried.outcome);
+      if (tried.failure) throw tried.failure.error;
     }
-    acquisition.served();
   } catch (error) {
-    call.finish(call.lastBrowser, { error });
+    const { counts = NO_REQUESTS, pool = pools[0].idOrName } = acquisition ?? {};
+    call.finish({ ...tried.lost, ...counts, pool }, { error });
     throw error;
   } finally {
     acquisition?.dispose();
   }
+  const { lease } = tried;
   call.endWithPool(lease);
   try {
     if (plan.isForTasks !== true) await raceAbort(hooks.begin(lease.work), signal);
@@ -78,188 +75,124 @@ export async function openLease<Session extends object, Features extends Feature
   }
 }
 
+/** What became of one leased browser. */
+interface TriedBrowser<Session extends object, Features extends FeatureSet> {
+  readonly lease?: Lease<Session, Features>;
+  /** It could not be reached. */
+  readonly lost?: Pick<FailedLease<Session>, 'session' | 'released'>;
+  /** What that shows about its pool. */
+  readonly outcome?: Outcome;
+  /** It ends the call. */
+  readonly failure?: { readonly error: unknown };
+}
+
+/**
+ * Leases a browser and connects to it.
+ *
+ * @param before What the browser before it has shown.
+ */
+async function tryBrowser<Session extends object, Features extends FeatureSet>(
+  call: Call<Session, Features>,
+  requests: Acquisition<Session>,
+  attempt: number,
+  before: Outcome | undefined,
+): Promise<TriedBrowser<Session, Features>> {
+  const { time, emit: emitAny } = call.context;
+  const emit: CallContext<LeaseStep<Session> & { pool: string }>['emit'] = emitAny;
+  const acquired = await time(
+    'acquire',
+    () => requests.next(before),
+    { attempt },
+    ({ grant, pool }) => ({ sessionId: grant.id, pool: pool.idOrName }),
+  );
+  const { confirm, pool } = acquired;
+  const browser = new HeldBrowser(call, { ...acquired, attempt });
+  const { session, sessionId } = browser.context;
+  call.hooks.leased(browser.context);
+  emit({ type: 'acquired', pool: pool.idOrName, session, sessionId, attempt });
+  try {
+    const lease = await connect(call, browser);
+    confirm({ says: 'works' });
+    return { lease };
+  } catch (error) {
+    const lost = { session, released: await browser.giveUp() };
+    const outcome = outcomeOf(error, browser, requests);
+    confirm({ says: outcome?.isPaced ? 'full' : 'works', error: outcome?.error });
+    return outcome ? { lost, outcome } : { lost, failure: { error } };
+  }
+}
+
+/** What a call asks of its pools. */
+function orderOf<Session extends object, Features extends FeatureSet>(
+  call: Call<Session, Features>,
+): AcquireOrder<Session> {
+  const { hooks, pools, number, context, plan } = call;
+  const { settings, signal, emit } = context;
+  // Another program, or a new connection, uses the session after its first connection.
+  const keepAlive = !plan.connector || settings.reconnect !== false;
+  const wanted = { ...requestedBy(settings), keepAlive, ...hooks.request() };
+  const refusalOf = (pool: PoolCore) => refusal(call, pool);
+  return { pools, settings, signal, number, emit, wanted, refusalOf, advise: plan.advise };
+}
+
+/** Why a pool can't do what the options of a call ask. */
+function refusal<Session extends object>(
+  { how, context: { settings } }: Call<Session>,
+  { idOrName, service }: PoolCore,
+): InvalidOptionError | undefined {
+  try {
+    verifyPool(idOrName, service, how);
+    verifyLease(service, settings, idOrName);
+    return undefined;
+  } catch (error) {
+    if (error instanceof InvalidOptionError) return error;
+    throw error;
+  }
+}
+
+/** @throws InvalidOptionError if no pool can do what the options of the call ask. */
+function expectUsable<Session extends object>(call: Call<Session>): void {
+  const refusals = new Map(call.pools.map((pool) => [pool, refusal(call, pool)]));
+  const [first] = refusals.values();
+  if (!first || [...refusals.values()].includes(undefined)) return;
+  if (refusals.size === 1) throw first;
+  throw new InvalidOptionError(first.option, `No pool can be used. ${tellReasons(refusals)}`);
+}
+
 /** Connects to a leased browser, unless another program does. */
 async function connect<Session extends object, Features extends FeatureSet>(
   call: Call<Session, Features>,
   browser: HeldBrowser<Session>,
 ): Promise<Lease<Session, Features>> {
   const { connector } = call.plan;
-  verifyGrant(call.pool.idOrName, browser.context.grant, call.how);
+  const { pool, grant } = browser.context;
+  verifyGrant(pool.idOrName, grant, call.how);
   await browser.cleanFirst();
   const link = connector && (await Link.open(browser.context, connector, call));
   browser.wasReached = true;
+  // From now on the service is waited for, also where no request is sent.
+  pool.client.host.reachability.connected();
   return link ? new ConnectedLease(call, browser, link) : new Lease(call, browser);
 }
 
-/** No browser is available now, or the service can't be reached. */
-function isRefusal({ status, unreachedBy }: ConnectError): boolean {
-  return unreachedBy !== undefined || refusesUpgrade(status ?? 0);
-}
-
-/** If the service decides how long a request waits, an answer within this number of ms counts as early. */
-const EARLY = 1000;
-
-/** The acquire requests of one call, under its deadline. The holder must call `dispose`. */
-class Acquisition<Session extends object> {
-  readonly #call: Call<Session>;
-  readonly #context: CallContext<LeaseStep>;
-  /** What each request asks for, without the time to wait. */
-  readonly #wanted: Omit<WantedLease, 'wait'>;
-  readonly #deadline: LinkedAbort;
-  readonly #attempts: AcquireAttempts;
-  /** The turn of this call at a service that may be full. */
-  readonly #turn: Turn;
-  /** A request has been sent, and its response has not been read. */
-  #isOpen = false;
-  /** Leased browsers that could not be reached. */
-  #unreached = 0;
-
-  constructor(call: Call<Session>) {
-    const { connector } = call.plan;
-    const { signal, settings } = call.context;
-    // Another program, or a new connection, uses the session after its first connection.
-    const keepAlive = !connector || settings.reconnect !== false;
-    this.#call = call;
-    this.#context = call.context;
-    this.#wanted = { ...requestedBy(settings), keepAlive, ...call.hooks.request() };
-    this.#deadline = new LinkedAbort(signal, settings.acquireTimeout);
-    this.#attempts = new AcquireAttempts(call, this.#deadline);
-    this.#turn = call.pool.queue.pacer.turn();
+/** What the failure to connect to a browser means for its pool. Undefined: it ends the call. */
+function outcomeOf<Session extends object>(
+  error: unknown,
+  { endsWith, context: { pool } }: HeldBrowser<Session>,
+  { facts }: Acquisition<Session>,
+): Outcome | undefined {
+  if (error instanceof InvalidOptionError) return { kind: 'unfit', error };
+  if (!(error instanceof ConnectError)) return undefined;
+  const { status, unreachedBy: cause } = error;
+  const isRefused = cause !== undefined || refusesUpgrade(status ?? 0);
+  if (endsWith === 'request' || !isRefused) return { kind: 'unconnected', error };
+  // The connection is the lease: no browser is available now, or the service can't be reached.
+  const { host } = pool.client;
+  if (cause === undefined) {
+    host.reachability.connected();
+    return { kind: 'unavailable', error, isPaced: true };
   }
-
-  /**
-   * Sends acquire requests until the pool leases a browser. If the service leases a browser after this function has thrown, the
-   * pool releases it.
-   */
-  async acquire(): Promise<HeldBrowser<Session>> {
-    const { pool } = this.#call;
-    const { limit, queue } = pool;
-    const { signal } = this.#deadline;
-    const attempts = this.#attempts;
-    // It also ends the wait of a caller in the queue, which sends no request.
-    let patience: NodeJS.Timeout | undefined;
-    const watch = () => {
-      const left = attempts.timeToReach;
-      if (left > 0) patience = startTimer(left, watch);
-      else if (patience) this.#deadline.abort(new Error('The service was never reached.'));
-    };
-    let place: Awaited<ReturnType<typeof queue.enter>> | undefined;
-    try {
-      watch();
-      if (queue.isFull(limit)) this.#context.emit({ type: 'queued', ahead: queue.length });
-      place = await queue.enter(limit, signal);
-      // p-retry does not get the signal: it would reject even if the request has just leased a browser.
-      const granted = await pRetry(() => this.#request(), {
-        // `attempts` counts: an answer after the requested wait is no retry.
-        retries: Number.POSITIVE_INFINITY,
-        shouldRetry: ({ error }) => attempts.mayRepeat(error),
-        // Makes the pause, which depends on the answer and on other callers.
-        onFailedAttempt: ({ error }) => attempts.pauseAfter(error),
-        minTimeout: 0,
-      });
-      return HeldBrowser.hold(this.#call, { ...granted, pool, freePlace: place.freePlace });
-    } catch (error) {
-      place?.freePlace();
-      // The response of the request is still to come, and may lease a browser.
-      if (this.#isOpen) this.#call.counts.unknownAcquires++;
-      throw attempts.explain(error);
-    } finally {
-      clock.clearTimeout(patience);
-      place?.leaveQueue();
-    }
-  }
-
-  /**
-   * Releases a browser that can't be reached.
-   *
-   * @throws The error of the call, if no other browser may be leased.
-   */
-  async giveUp(browser: HeldBrowser<Session>, error: unknown): Promise<undefined> {
-    const { session } = browser.context;
-    this.#call.lastBrowser = { session, released: await browser.giveUp() };
-    if (!(error instanceof ConnectError)) throw error;
-    // Where the connection is the lease, none was leased.
-    if (browser.endsWith !== 'request' && isRefusal(error)) await this.#refuse(error);
-    else if (++this.#unreached >= this.#context.settings.connectAttempts) throw error;
-  }
-
-  /** Notes a refused connection to a service where the connection itself is the lease. The next request follows in turn. */
-  async #refuse(refusal: ConnectError): Promise<void> {
-    const { host } = this.#call.pool.client;
-    const { unreachedBy: cause } = refusal;
-    if (cause === undefined) host.reachability.connected();
-    else host.reachability.failed(cause);
-    const error = cause === undefined ? refusal : unreachable(host.url, cause, this.#attempts.facts);
-    const isPermanent = error instanceof PoolConnectionError && error.isPermanent;
-    const kind = isPermanent ? 'refused' : 'unavailable';
-    this.#attempts.add({ kind, error, isOutage: false }, { isPaced: true });
-    await this.#attempts.pauseAfter(error);
-    if (!this.#attempts.mayRepeat(error)) throw this.#attempts.explain(error);
-    this.#turn.refused();
-  }
-
-  /** The call is connected to the browser. */
-  served(): void {
-    this.#turn.served();
-    // From now on the service is waited for, also where no request is sent.
-    this.#call.pool.client.host.reachability.connected();
-  }
-
-  dispose(): void {
-    this.#turn.end();
-    this.#deadline.dispose();
-  }
-
-  /**
-   * Sends one request, in turn with other callers of a service that is full or has an outage.
-   *
-   * @throws The error of a request that leased no browser.
-   */
-  async #request(): Promise<Granted<Session>> {
-    const { settings, emit } = this.#context;
-    const { retry, pollTimeout, releaseOnCrash: onCrash } = settings;
-    const { pool } = this.#call;
-    const { service, client } = pool;
-    const { signal } = this.#deadline;
-    await this.#turn.begin(retry, signal);
-    signal.throwIfAborted();
-    const permit = await client.host.breaker.enter(retry, signal);
-    this.#call.counts.acquireAttempts++;
-    const { progress } = this.#attempts;
-    const { timeLeft } = this.#deadline;
-    const wait = service.waits === 'asked' ? secondsToWait(pollTimeout, timeLeft) : undefined;
-    const sentAt = clock.now();
-    emit({ type: 'acquiring', ...progress, timeLeft: Math.floor(timeLeft) });
-    const wanted = { ...this.#wanted, wait };
-    const onWrite = () => (this.#isOpen = true);
-    const outcome = await requestGrant({ pool, wanted, signal, emit, onCrash, onWrite }).catch(
-      (error: unknown) => {
-        permit.release();
-        throw error;
-      },
-    );
-    this.#isOpen = false;
-    // Clocks and rounding differ: half of the requested time counts as waited.
-    const hasWaited = clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
-    const isOutage = 'error' in outcome && outcome.isOutage && !hasWaited;
-    const retryAfter = 'error' in outcome ? retryAfterOf(outcome.error) : undefined;
-    if (isOutage) permit.failed(retryAfter);
-    else permit.succeeded();
-    if (outcome.kind === 'granted') {
-      this.#attempts.leased();
-      // Where the connection is the lease, the service has not leased a browser yet.
-      if (outcome.granted.ticket) this.#turn.served();
-      return outcome.granted;
-    }
-    // A service that refuses at once has no browser.
-    const isFull = outcome.kind === 'unavailable' && !outcome.isOutage && service.waits === 'never';
-    if (isFull) this.#turn.refused(retryAfter);
-    throw this.#attempts.add(outcome, { hasWaited, isPaced: isOutage || isFull });
-  }
-}
-
-/** Whole seconds up to the deadline, and at least one. Undefined: the service decides, also if there is no limit at all. */
-function secondsToWait(pollTimeout: number | false, timeLeft: number): number | undefined {
-  if (pollTimeout === false || Math.min(pollTimeout, timeLeft) === Number.POSITIVE_INFINITY) return undefined;
-  return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000)));
+  host.reachability.failed(cause);
+  const failure = unreachable(host.url, cause, facts);
+  return { kind: failure.isPermanent ? 'refused' : 'unavailable', error: failure, isPaced: true };
 }

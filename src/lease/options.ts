@@ -97,6 +97,12 @@ export interface AcquisitionOptions extends OwnerOptions {
    */
   unreachableTimeout?: number | undefined;
   /**
+   * With several pools: time in ms for a pool to lease a browser, before the next one is asked. A pool that can't be reached, has an
+   * outage, or refuses for quota or payment is left at once.
+   * @default 10_000
+   */
+  failoverAfter?: number | undefined;
+  /**
    * Time that each acquire request asks the service to wait, in ms, rounded up to seconds. `false`: the service decides.
    * @default 25_000
    */
@@ -117,6 +123,7 @@ export const acquisitionChecks = checksOf<AcquisitionOptions>()({
   tags: optional(tagsOfLease()),
   acquireTimeout: optional(milliseconds(), 300_000),
   unreachableTimeout: optional(milliseconds(), 30_000),
+  failoverAfter: optional(milliseconds(), 10_000),
   pollTimeout: optional(anyOf('a number of milliseconds above 0, or false', milliseconds(), off()), 25_000),
   retry: optional(group(retry), {}),
   connectAttempts: optional(wholeNumber(1), 2),

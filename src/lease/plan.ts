@@ -9,7 +9,8 @@ import type { LeaseSettings } from './options.js';
 
 /** What a call asks of its lease. */
 export interface LeasePlan<Session extends object = object, Features extends FeatureSet = FeatureSet> {
-  readonly pool: PoolApi<Session>;
+  /** One, or several in the order in which they are asked. */
+  readonly pools: readonly [PoolApi<Session>, ...PoolApi<Session>[]];
   readonly settings: LeaseSettings<Session>;
   readonly features: Features;
   /** How to connect. Undefined: another program connects. */

@@ -47,6 +47,8 @@ export interface LeaseSummary<Session extends object = BrowserSession> {
   session: Session;
   /** What happened to the browser; `'pending'` only with `awaitRelease: false`. */
   released: Released | 'pending';
+  /** Id or name of the pool that leased the browser; of a failed call, of the last pool that was asked. */
+  pool: string;
   /** Number of acquire requests. */
   acquireAttempts: number;
   /** Number of acquire requests that may have leased an unknown browser: also one that is open when the call ends. */

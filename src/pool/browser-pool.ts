@@ -312,5 +312,28 @@ export function resolvePool<Session extends object>(
   if (pool instanceof BrowserPool) return pool;
   // The caller names the type of the sessions of the environment's service.
   if (typeof pool === 'string') return namedPool(pool) as BrowserPool<object> as BrowserPool<Session>;
-  throw new InvalidOptionError('pool', 'pool must be a BrowserPool, or the id or name of a pool.');
+  throw new InvalidOptionError(
+    'pool',
+    'pool must be a BrowserPool, or the id or name of a pool, or a list of these.',
+  );
+}
+
+/** One pool, or several in the order in which they are asked; each a `BrowserPool`, or the id or name of a pool. */
+export type Pools<Session extends object = BrowserSession> =
+  BrowserPool<Session> | string | readonly (BrowserPool<Session> | string)[];
+
+/** The pools of a call. */
+export type PoolList<Session extends object = object> = readonly [
+  BrowserPool<Session>,
+  ...BrowserPool<Session>[],
+];
+
+/** Returns the pools of a call. A pool that is named twice is asked once. */
+export function resolvePools<Session extends object>(given: Pools<Session>): PoolList<Session> {
+  const all = Array.isArray(given)
+    ? (given as readonly (BrowserPool<Session> | string)[])
+    : [given as string];
+  const [first, ...further] = new Set(all.map((pool) => resolvePool<Session>(pool)));
+  if (!first) throw new InvalidOptionError('pool', 'The list of pools must not be empty.');
+  return [first, ...further];
 }

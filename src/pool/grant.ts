@@ -4,47 +4,23 @@ import { isRecord, jsonOf } from '../shared/json.js';
 import { hideValuesIn } from '../shared/redact.js';
 import { endTasks } from '../shared/process-state.js';
 import { pathSegmentFault } from '../shared/urls.js';
-import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
-import type { Grant, LeaseRequest, ServiceAddress } from '../services/browser-service.js';
+import {
+  isNameConflict,
+  PoolConnectionError,
+  PoolResponseError,
+  PoolServiceError,
+} from '../shared/service-errors.js';
+import type { LeaseRequest, ServiceAddress } from '../services/browser-service.js';
 import { headersFault } from '../services/check-service.js';
+import type { AcquireOutcome, Granted } from './grant-reply.js';
 import { ACQUIRE_GRACE, longestWait, requestedLease, type GrantRequest } from './grant-request.js';
 import { releaseLost, releaseOrphan } from './lost-browsers.js';
 import type { PoolCore } from './pool-core.js';
 import { readAs, shouldRetry, type HttpResponse } from '../net/response.js';
 import { sealGrant } from './session.js';
 import { isSuccess, meaningOf, type StatusMeaning } from '../net/status.js';
-import { isOurs, type ReleaseTicket } from './tickets.js';
+import { isOurs } from './tickets.js';
 import { createAbort } from '../shared/globals.js';
-
-/** A browser that an acquire request leased, and how to release it. */
-export interface Granted<Session extends object> {
-  readonly grant: Grant<Session>;
-  /** The request that leased it. */
-  readonly lease: LeaseRequest;
-  /** Undefined if the end of the connection releases the browser. */
-  readonly ticket: ReleaseTicket | undefined;
-  /** Whether the service showed the mark of the lease in its response. */
-  readonly isMarkShown: boolean;
-  /** Time of the response by the service's clock, in ms, in steps of a second. Undefined if the service does not send it. */
-  readonly servedAt: number | undefined;
-}
-
-/**
- * The outcome of one acquire request:
- * - `granted`; `none`: no browser became available in the requested time;
- * - `unavailable`: refused, because none is available now; `refused`: no later request can succeed;
- * - `released`: one was leased in a broken response, and is being released;
- * - `unknown`: nobody can say whether one was leased.
- */
-export type AcquireOutcome<Session extends object> =
-  | { readonly kind: 'granted'; readonly granted: Granted<Session> }
-  | { readonly kind: 'none' }
-  | {
-      readonly kind: 'unavailable' | 'refused' | 'released' | 'unknown';
-      readonly error: Error;
-      /** The service itself has a problem. */
-      readonly isOutage: boolean;
-    };
 
 /** Time to wait in ms if the service decides how long the request waits. */
 const UNKNOWN_WAIT = 60 * 60_000;
@@ -55,18 +31,33 @@ export interface WantedLease extends Omit<LeaseRequest, 'pool' | 'id' | 'record'
   readonly record?: boolean | undefined;
 }
 
+type GrantOrder<Session extends object> = Omit<GrantRequest<Session>, 'lease'> & {
+  readonly wanted: WantedLease;
+};
+
 /**
  * Sends one acquire request. Its response is read even after an abort, because an unread response is a lost lease: a browser
  * that the service leases then is released.
  *
  * @throws The signal's reason after an abort.
  */
-export async function requestGrant<Session extends object>({
+export async function requestGrant<Session extends object>(
+  order: GrantOrder<Session>,
+): Promise<AcquireOutcome<Session>> {
+  return raceAbort(readGrantOf(order), order.signal, (late) => {
+    if (late.kind === 'granted') releaseUnclaimed(late.granted, order);
+  });
+}
+
+/**
+ * Sends one acquire request, and always reads its response: the caller must take the browser, or release it.
+ *
+ * @throws The signal's reason after an abort before the request is written.
+ */
+export async function readGrantOf<Session extends object>({
   wanted,
   ...how
-}: Omit<GrantRequest<Session>, 'lease'> & { readonly wanted: WantedLease }): Promise<
-  AcquireOutcome<Session>
-> {
+}: GrantOrder<Session>): Promise<AcquireOutcome<Session>> {
   const { pool, signal } = how;
   const { client, service, releases, idOrName } = pool;
   // A process that a signal ends must not lease another browser.
@@ -95,12 +86,16 @@ export async function requestGrant<Session extends object>({
     ? readOutcome(client.send(message, options), request).finally(() => ended?.())
     : leaseByConnection(request);
   client.background.track(outcome);
-  return raceAbort(outcome, signal, (late) => {
-    if (late.kind !== 'granted') return;
-    const { grant, ticket } = late.granted;
-    // Without a ticket, the service leases with the connection, which nobody opened.
-    if (ticket) void releaseOrphan(grant.id, ticket, request);
-  });
+  return outcome;
+}
+
+/** Releases a browser that no caller takes, in the background. */
+export function releaseUnclaimed<Session extends object>(
+  { grant, lease, ticket }: Granted<Session>,
+  how: Omit<GrantRequest<Session>, 'lease'>,
+): void {
+  // Without a ticket, the service leases with the connection, which nobody opened.
+  if (ticket) void releaseOrphan(grant.id, ticket, { ...how, lease });
 }
 
 /** Reads the response to an acquire request. After a lost one, searches for the browser. */
@@ -212,16 +207,6 @@ function outcomeOf(
   }
   const kind = error instanceof PoolResponseError ? 'unknown' : 'refused';
   return { kind, error, isOutage: false };
-}
-
-/** Codes of a 409 that mean "no browser is available" also for a lease with a name. */
-const NONE_AVAILABLE = /available|capacity|exhaust|timeout|timed_out|empty|busy/i;
-
-/** Without a name, a 409 means that no browser is available; with a name, it usually means that the name is taken. */
-function isNameConflict({ status, code, details, inner_error }: PoolServiceError): boolean {
-  if (status !== 409) return false;
-  const codes = [code, inner_error?.code, ...(details ?? []).map((detail) => detail.code)];
-  return !codes.some((code) => code !== undefined && NONE_AVAILABLE.test(code) && !/name/i.test(code));
 }
 
 /** An unknown outcome stays unknown: a request that is repeated could lease a second browser. */

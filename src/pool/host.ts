@@ -4,9 +4,9 @@ import { hosts } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { openConnection } from '../net/connection.js';
 import type { Connections } from '../net/connections.js';
-import { FairQueue } from './fair-queue.js';
+import { Gate } from './gate.js';
+import type { GrantReply } from './grant-reply.js';
 import type { LocalService } from './local-service.js';
-import { CircuitBreaker } from './circuit-breaker.js';
 import type { LocalOptions } from './pool-options.js';
 import { Reachability } from '../net/reachability.js';
 import { SpareConnection } from '../net/spare-connection.js';
@@ -33,9 +33,8 @@ const loadConnections = lazy(async () => {
   return { undici, Connections: Class };
 });
 
-/** What all pools of this process at one address share: connections, queues, and the circuit breaker. */
+/** What all pools of this process at one address share: connections and gates. */
 export class Host {
-  readonly breaker = new CircuitBreaker();
   readonly reachability: Reachability;
   // Hidden from `inspect`: both can contain a password.
   readonly #network: NetworkSettings;
@@ -43,7 +42,7 @@ export class Host {
   readonly #local: LocalOptions;
   readonly #key: string;
   #url: URL;
-  readonly #queues = new Map<string, FairQueue>();
+  readonly #gates = new Map<string, Gate<GrantReply>>();
   #users = 0;
   #opened: Promise<OpenHost> | undefined;
 
@@ -90,11 +89,11 @@ export class Host {
     };
   }
 
-  /** The queue of the callers of one pool. */
-  queueOf(idOrName: string): FairQueue {
-    const queue = this.#queues.get(idOrName) ?? new FairQueue();
-    this.#queues.set(idOrName, queue);
-    return queue;
+  /** The gate of one pool. @param refusesAtOnce The service never lets a request wait. */
+  gateOf(idOrName: string, refusesAtOnce: boolean): Gate<GrantReply> {
+    const gate = this.#gates.get(idOrName) ?? new Gate(refusesAtOnce);
+    this.#gates.set(idOrName, gate);
+    return gate;
   }
 
   /** @internal Prepares the connections, and starts local browsers. Not declared: its types are Node's. */

@@ -2,7 +2,8 @@ import type { BrowserService, LeaseRequest } from '../services/browser-service.j
 import { onAbort } from '../shared/abort.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { ServiceClient } from './client.js';
-import type { FairQueue } from './fair-queue.js';
+import type { Gate } from './gate.js';
+import type { GrantReply } from './grant-reply.js';
 import { PendingReleases } from './pending-releases.js';
 import { INTERNALS, type PoolApi } from './pool-settings.js';
 import { ANY_ID, type ReleaseTicket, type SearchTicket } from './tickets.js';
@@ -32,9 +33,10 @@ export class PoolCore<Session extends object = object> {
     this.releases = new PendingReleases(this.idOrName, this.client);
   }
 
-  /** The queue of the callers. The own limit of a service counts for all pools at its address. */
-  get queue(): FairQueue {
-    return this.client.host.queueOf(this.service.limit === undefined ? this.idOrName : '');
+  /** Decides who may ask for a browser. The own limit of a service counts for all pools at its address. */
+  get gate(): Gate<GrantReply> {
+    const { limit, waits } = this.service;
+    return this.client.host.gateOf(limit === undefined ? this.idOrName : '', waits === 'never');
   }
 
   /**

@@ -38,9 +38,16 @@ function listenTo(signal: AbortSignal) {
   return listening;
 }
 
-/** An abort signal that also aborts with its parent, and after a timeout. Its creator disposes it. */
+/** What tells of an abort, also without its signal. */
+export type Abortable = Pick<LinkedAbort, 'isAborted' | 'signal' | 'onAbort'>;
+
+/**
+ * An abort signal that also aborts with its parent, and after a timeout. Its creator disposes it. A signal takes 2 kB, and is created when
+ * it is first used: thousands of calls may wait.
+ */
 export class LinkedAbort {
-  readonly #controller = createAbort();
+  #controller: AbortController | undefined;
+  #calls: Set<() => void> | undefined;
   readonly #leaveParent: () => void;
   readonly #timeout: number;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -51,15 +58,28 @@ export class LinkedAbort {
   /** @param timeout Milliseconds until the signal aborts; no timeout by default. */
   constructor(parent?: AbortSignal, timeout = Number.POSITIVE_INFINITY) {
     this.#timeout = timeout;
-    // This signal belongs to us, and every step of a call listens to it.
-    events.setMaxListeners(0, this.signal);
     this.#leaveParent = onAbort(parent, () => this.abort(parent!.reason));
     // After the event loop was blocked, timers fire first. A response that has arrived meanwhile is read before this one.
     this.#timer = startTimer(timeout, () => (this.#expiry = clock.setImmediate(() => this.#expire())));
   }
 
   get signal(): AbortSignal {
-    return this.#controller.signal;
+    return this.#own.signal;
+  }
+
+  get isAborted(): boolean {
+    return this.#controller?.signal.aborted === true;
+  }
+
+  /** Calls a function at the abort, or at once if that was before. The returned function removes it. */
+  onAbort(call: () => void): () => void {
+    if (this.isAborted) {
+      call();
+      return () => {};
+    }
+    const calls = (this.#calls ??= new Set());
+    calls.add(call);
+    return () => void calls.delete(call);
   }
 
   /** True when the timeout aborted the signal before anything else did. */
@@ -79,7 +99,9 @@ export class LinkedAbort {
 
   /** Aborts the signal. Only the first reason counts. */
   abort(reason: unknown): void {
-    this.#controller.abort(reason);
+    if (this.isAborted) return;
+    this.#own.abort(reason);
+    for (const call of this.#calls ?? []) call();
   }
 
   /** Removes the timeout; the parent and `abort` still abort the signal. */
@@ -93,8 +115,17 @@ export class LinkedAbort {
     this.#leaveParent();
   }
 
+  get #own(): AbortController {
+    if (!this.#controller) {
+      this.#controller = createAbort();
+      // This signal belongs to us, and every step of a call listens to it.
+      events.setMaxListeners(0, this.#controller.signal);
+    }
+    return this.#controller;
+  }
+
   #expire(): void {
-    this.#timedOut = !this.signal.aborted;
+    this.#timedOut = !this.isAborted;
     this.abort(new DOMException('The timeout has elapsed', 'TimeoutError'));
   }
 }

@@ -71,6 +71,21 @@ export function isPoolServiceError(error: unknown): error is PoolServiceError {
   return isError(error) && error.name === 'PoolServiceError' && 'status' in error;
 }
 
+/** Codes of a 409 that mean "no browser is available" also for a lease with a name. */
+const NONE_AVAILABLE = /available|capacity|exhaust|timeout|timed_out|empty|busy/i;
+
+/** Whether a service refused a lease with a name because the name is in use. Without a name, a 409 means that no browser is available. */
+export function isNameConflict(error: unknown): boolean {
+  if (!(error instanceof PoolServiceError)) return false;
+  const { status, code, details, inner_error } = error;
+  if (status === 422) return true;
+  const codes = [code, inner_error?.code, ...(details ?? []).map((detail) => detail.code)];
+  const isAboutOther = codes.some(
+    (one) => one !== undefined && NONE_AVAILABLE.test(one) && !/name/i.test(one),
+  );
+  return status === 409 && !isAboutOther;
+}
+
 /**
  * The service sent no complete response.
  * - `ERR_POOL_UNREACHABLE`: the request was not sent (connection refused, unknown host, TLS);

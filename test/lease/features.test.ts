@@ -22,7 +22,7 @@ function planOf<Features extends FeatureSet>(
   options: RunOptions = {},
 ) {
   const settings = readLeaseOptions(runChecks, options, { caller: 'test', connector });
-  return { pool, settings, connector, loadDrivers, features };
+  return { pools: [pool] as const, settings, connector, loadDrivers, features };
 }
 
 /** Runs one callback in a lease with one feature, and returns the summary. */
@@ -343,7 +343,7 @@ describe('the end of a lease', () => {
       const given: RunOptions = { ...options, replays: 'off' };
       const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
       const features = { mine: { ...feature } };
-      const lease = await openLease({ pool: played.pool, settings, connector, loadDrivers, features });
+      const lease = await openLease({ pools: [played.pool], settings, connector, loadDrivers, features });
       await lease.beginRun();
       expect(await lease.runCallback(() => 'value')).toBe('value');
       useFakeClock({ toFake: ['setTimeout'] });
@@ -365,7 +365,7 @@ describe('the end of a lease', () => {
     const given: RunOptions = { replays: 'off' };
     const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
     const features = { mine: { stop: log('stop'), finish } };
-    const lease = await openLease({ pool: played.pool, settings, connector, loadDrivers, features });
+    const lease = await openLease({ pools: [played.pool], settings, connector, loadDrivers, features });
     await lease.end({ status: 'ok' });
     expect(played.steps).toEqual(['stop', 'cleanup', 'finish', 'disconnect', 'release', 'released']);
   });

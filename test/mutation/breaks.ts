@@ -22,7 +22,7 @@ export const BREAKS: readonly Break[] = [
   broken(
     'a browser that arrives after an abort is released',
     'pool/grant.ts',
-    ['if (ticket) void releaseOrphan(grant.id, ticket, request);', 'void ticket;'],
+    ['if (ticket) void releaseOrphan(grant.id, ticket, { ...how, lease });', 'void [ticket, how, lease];'],
     'pool/abort',
     'lease/acquire.test',
   ),
@@ -90,31 +90,31 @@ export const BREAKS: readonly Break[] = [
   ),
   broken(
     'the limit of leases holds',
-    'pool/fair-queue.ts',
-    ['this.#leases.take(limit, signal)', 'this.#leases.take(Number.POSITIVE_INFINITY, signal)'],
+    'pool/gate.ts',
+    ['|| taken >= place.caller.limit) continue;', '|| taken < 0) continue;'],
     'services/own-service',
   ),
   broken(
     'the caller that waits longest is served first',
-    'pool/pacer.ts',
-    ['one.number < first.number', 'one.number > first.number'],
-    'pool/callers',
+    'pool/gate.ts',
+    ['this.#indexOf(caller.number + 1), 0, place)', '0, 0, place)'],
+    'pool/gate',
   ),
   broken(
     'one caller at a time sends requests during an outage',
-    'pool/circuit-breaker.ts',
-    ['this.#failures > 0 ? await this.#turns.take(1, signal) : () => {}', '() => {}'],
-    'pool/callers',
+    'pool/gate.ts',
+    ["(this.#state === 'open' ? this.#width : 1)", 'this.#width'],
+    'pool/gate',
   ),
   broken(
     'acquireTimeout ends a call',
-    'lease/open-lease.ts',
-    ['new LinkedAbort(signal, settings.acquireTimeout)', 'new LinkedAbort(signal)'],
+    'lease/acquire.ts',
+    ['new LinkedAbort(order.signal, order.settings.acquireTimeout)', 'new LinkedAbort(order.signal)'],
     'lease/acquire.test',
   ),
   broken(
     'a request does not wait longer than the deadline',
-    'lease/open-lease.ts',
+    'lease/acquire.ts',
     [
       'Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000))',
       'Math.ceil(pollTimeout / 1000 + 0 * timeLeft)',
@@ -123,14 +123,14 @@ export const BREAKS: readonly Break[] = [
   ),
   broken(
     'Retry-After is honoured',
-    'lease/acquire-attempts.ts',
-    ['const pause = retryAfter ?? backoff(', 'const pause = backoff('],
+    'lease/acquire.ts',
+    ['says, retryAfter: retryAfterOf(error), error', 'says, retryAfter: retryAfterOf(undefined), error'],
     'lease/acquire-waits',
   ),
   broken(
     'an acquire request of unknown outcome is repeated once',
-    'lease/acquire-attempts.ts',
-    ['return this.#call.counts.unknownAcquires <= 1;', 'return true;'],
+    'lease/next-attempt.ts',
+    ['|| unknowns > 1)', '|| unknowns < 0)'],
     'lease/acquire.test',
   ),
   broken(
@@ -242,8 +242,8 @@ export const BREAKS: readonly Break[] = [
   ),
   broken(
     'connectAttempts limits the browsers of a call',
-    'lease/open-lease.ts',
-    ['>= this.#context.settings.connectAttempts', '> this.#context.settings.connectAttempts'],
+    'lease/acquire.ts',
+    ['connectAttempts - this.#unconnected', 'connectAttempts + 1 - this.#unconnected'],
     'lease/open-lease',
   ),
   broken(

@@ -1,7 +1,7 @@
 import type { Connector } from '../../drivers/connector.js';
 import { readConnector } from '../../calls/options.js';
 import type { LibraryTypes } from '../../lease/options.js';
-import { resolvePool, type BrowserPool } from '../../pool/browser-pool.js';
+import { resolvePools, type Pools } from '../../pool/browser-pool.js';
 import type { BrowserSession } from '../../services/kernel-api.js';
 import { callback, readOption } from '../../shared/options.js';
 import type { TaskFacts } from '../outcome.js';
@@ -35,7 +35,7 @@ export interface WorkSummary {
  */
 export async function workPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(
   queueName: string,
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
   options: WorkOptions<LibraryTypes, Input, Session> & { connector: Connector<Handles> },
 ): Promise<WorkSummary> {
@@ -43,7 +43,7 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
   readOption(callback(), 'fn', fn);
   const queue = readQueueName(queueName);
   const settings = readWorkOptions(rest, connector);
-  const plan = { pool: resolvePool(pool), connector, fn, settings };
+  const plan = { pools: resolvePools(pool), connector, fn, settings };
   await using redis = await RedisLink.open(settings);
   const job = new Job({ ...plan, source: await QueueSource.open<Input>(queue, redis, settings) });
   try {
