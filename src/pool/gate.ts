@@ -4,12 +4,20 @@ import { createAbort } from '../shared/globals.js';
 
 /** Most requests that the calls of one process have open at one pool. */
 const MOST_OPEN = 32;
-/** The same for a service that refuses at once, until it has shown that it has more browsers. */
-const FIRST_OPEN = 4;
+/** A service that refuses at once does so within this many ms: one that is silent for longer is preparing a browser. */
+const QUIET = 250;
 /** A request without an answer for this many ms has reached a service that works, and waits for a browser. */
 const PATIENCE = 12_000;
-/** Longest pause between two requests to a full service, in ms. A random part keeps processes apart. */
-const longestPause = () => 1000 * (1 + Math.random());
+/** After this many releases a full service is asked for one more browser, whatever the pause: they show how long leases take. */
+const RELEASES_A_PROBE = 4;
+/**
+ * How the pause between two requests to a full service grows, and how long it gets in ms. A random part keeps processes apart. A process
+ * that has leases asks more rarely, because their releases tell it of places: so the others get their turn.
+ */
+const FULL_PAUSES = {
+  withLeases: { factor: 2, longest: 1500 },
+  without: { factor: 1.2, longest: 1000 },
+};
 
 /** The answer to one request. */
 export interface Answer {
@@ -375,9 +383,10 @@ interface Question {
 /**
  * When the next request may be sent, by what the answers to the last ones have shown:
  *
- * - A service that lets requests wait gets up to 32 at once. One that refuses at once gets 4 at first, and one more for each browser.
+ * - A service that lets requests wait gets up to 32 at once. One that refuses at once gets one at first, one more for each browser, and
+ *   twice as many whenever it does not refuse for a moment: many processes that begin together share its places.
  * - A full service is asked by one request at a time: at once for each browser that this process has released, otherwise after a pause.
- *   Two browsers in a row without a release here mean that it has room again.
+ *   Two browsers in a row without a release here mean that it has room again. Every fourth release makes a pause end.
  * - A service with an outage is asked by one request at a time, after a pause that grows.
  * - The answer to a request that is older than the last refusal shows nothing new.
  */
@@ -387,8 +396,9 @@ class Pace {
   #epoch = 0;
   /** Refusals in a row in the present state. */
   #refusals = 0;
-  /** When the next request may be sent, by the clock. */
+  /** When the next request may be sent, and when the last one was, by the clock. */
   #opensAt = 0;
+  #askedAt = 0;
   /** Most open requests while the service has room. */
   #width: number;
   /** Browsers that this process has released, in all, and those for which a full service was not asked yet. */
@@ -402,7 +412,7 @@ class Pace {
   readonly #onOpen: () => void;
 
   constructor(refusesAtOnce: boolean, onOpen: () => void) {
-    this.#width = refusesAtOnce ? FIRST_OPEN : MOST_OPEN;
+    this.#width = refusesAtOnce ? 1 : MOST_OPEN;
     this.#onOpen = onOpen;
   }
 
@@ -419,12 +429,15 @@ class Pace {
   pauseBefore(open: number): number | undefined {
     if (open >= MOST_OPEN) return undefined;
     if (this.#hasCredit) return 0;
-    if (open >= (this.#state === 'open' ? this.#width : 1)) return undefined;
-    return Math.max(0, Math.round(this.#opensAt - clock.now()));
+    if (this.#state !== 'open' && open > 0) return undefined;
+    const isWide = this.#state !== 'open' || open < this.#width;
+    const opensAt = isWide ? this.#opensAt : Math.max(this.#opensAt, this.#askedAt + QUIET);
+    return Math.max(isWide ? 0 : 1, Math.round(opensAt - clock.now()));
   }
 
   /** A timer has made the pause. The clock may be one that a test has stopped. */
   endPause(): void {
+    if (this.#opensAt === 0) this.#width = Math.min(MOST_OPEN, this.#width * 2);
     this.#opensAt = 0;
   }
 
@@ -433,7 +446,8 @@ class Pace {
     const isProbe = this.#state !== 'open' && !this.#hasCredit;
     if (this.#hasCredit) this.#credits--;
     if (this.isDown) this.#patience = startTimer(PATIENCE, () => this.#reopen());
-    return { sentAt: clock.now(), epoch: this.#epoch, releases: this.#releases, isProbe };
+    this.#askedAt = clock.now();
+    return { sentAt: this.#askedAt, epoch: this.#epoch, releases: this.#releases, isProbe };
   }
 
   /** Nobody waits for its answer any more. */
@@ -444,13 +458,15 @@ class Pace {
   /** A browser was released by this process. */
   noteRelease(): void {
     this.#releases++;
-    if (this.#state === 'full') this.#credits++;
+    if (this.#state !== 'full') return;
+    this.#credits++;
+    if (this.#releases % RELEASES_A_PROBE === 0) this.#opensAt = 0;
   }
 
   learn(
     question: Question,
     { says, retryAfter, isGranted, error }: Answer,
-    { retry }: { retry: Backoff; isHolding: boolean },
+    { retry, isHolding }: { retry: Backoff; isHolding: boolean },
   ): void {
     const isNews = question.epoch === this.#epoch;
     const now = clock.now();
@@ -465,7 +481,9 @@ class Pace {
       // The request may be older than a release.
       if (this.#state !== 'full') this.#credits = this.#releases - question.releases;
       this.#refuse('full');
-      this.#opensAt = now + (retryAfter ?? Math.min(backoff(retry, this.#refusals), longestPause()));
+      const { factor, longest } = FULL_PAUSES[isHolding ? 'withLeases' : 'without'];
+      const pause = Math.min(backoff({ ...retry, factor }, this.#refusals), longest * (1 + Math.random()));
+      this.#opensAt = now + (retryAfter ?? pause);
     } else {
       if (this.isDown) this.#reopen();
       if (isGranted && isNews) this.#widen(question.isProbe);

@@ -17,7 +17,8 @@ const COMMANDS = 6667;
 const AT_ONCE = 20;
 const HERE = fileURLToPath(new URL('../..', import.meta.url));
 const PEER = process.env['BENCH_PEER'];
-if (!PEER) throw new Error('BENCH_PEER must name the folder of another clone, in which `npm run build` has run.');
+if (!PEER)
+  throw new Error('BENCH_PEER must name the folder of another clone, in which `npm run build` has run.');
 
 type Figure = 'CPU' | 'wall';
 
@@ -40,7 +41,10 @@ for (const [limit, flags] of Object.entries(limits)) {
 for (const proxy of proxies) await proxy[Symbol.asyncDispose]();
 
 /** The processor time of the proxy, and the time of the client. */
-async function measure({ cdp, cpu }: Awaited<ReturnType<typeof startProxy>>): Promise<Record<Figure, number>> {
+async function measure({
+  cdp,
+  cpu,
+}: Awaited<ReturnType<typeof startProxy>>): Promise<Record<Figure, number>> {
   const client = new WebSocket(cdp, { perMessageDeflate: false });
   await once(client, 'open');
   const waiting = new Map<number, (result: Record<string, string>) => void>();
