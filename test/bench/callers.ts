@@ -1,9 +1,10 @@
 /**
  * `npm run bench -- callers`: 40 calls in one or several processes at a service that has 4 places and refuses at once: acquire requests for
- * each lease, and the 95th percentile of the waits against that of places which are never free. BENCH_PEER names the folder of another
- * clone, in which `npm run build` has run, to compare with. RUNS (default 3).
+ * each lease, and the 95th percentile of the waits against that of places which are never free. Then the memory of calls that wait, and the
+ * time until all of them have ended after an abort. BENCH_PEER names the folder of another clone, in which `npm run build` has run, to
+ * compare with. RUNS (default 3).
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,6 +16,7 @@ import { median, printTable, setting } from './bench.js';
 const CALLS = 40;
 const PLACES = 4;
 const RUNS = setting('RUNS', 3);
+const WAITING = fileURLToPath(new URL('programs/waiting-calls.mjs', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('programs/callers.mjs', import.meta.url));
 const HERE = fileURLToPath(new URL('../..', import.meta.url));
 const PEER = process.env['BENCH_PEER'];
@@ -41,6 +43,19 @@ for (const [processes, hold] of CASES) {
   }
 }
 printTable(['processes', 'leases of', '', 'requests a lease', 'p95 of the waits to the ideal'], rows);
+
+const waiting: (string | number)[][] = [];
+for (const calls of [2500, 5000, 10_000]) {
+  for (const [version, folder] of Object.entries(versions)) {
+    const { stdout } = spawnSync(process.execPath, ['--expose-gc', WAITING, folder, String(calls)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const { bytes, abort } = JSON.parse(stdout) as { bytes: number; abort: number };
+    waiting.push([calls, version, (bytes / 1000).toFixed(1), Math.round(abort)]);
+  }
+}
+printTable(['waiting calls', '', 'kB each', 'ms until all have ended'], waiting);
 
 async function measure(folder: string, processes: number, hold: number, run: number) {
   await using service = await startService();

@@ -1,6 +1,7 @@
 /**
- * `BENCH_PEER=FOLDER npm run bench -- message-time`: the time of a message between a client and its browser through `pooled-browser proxy`
- * of this version, against the version in another clone (built), without a limit and with one (`--allow-hosts`). ROUNDS (default 5).
+ * `npm run bench -- message-time`: the time of a message between a client and its browser through `pooled-browser proxy`, without a limit
+ * and with one (`--allow-hosts`). BENCH_PEER names the folder of another clone, in which `npm run build` has run, to compare with. ROUNDS
+ * (default 5).
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,14 +18,12 @@ const COMMANDS = 6667;
 const AT_ONCE = 20;
 const HERE = fileURLToPath(new URL('../..', import.meta.url));
 const PEER = process.env['BENCH_PEER'];
-if (!PEER)
-  throw new Error('BENCH_PEER must name the folder of another clone, in which `npm run build` has run.');
 
 type Figure = 'CPU' | 'wall';
 
 await using served = await servePool(4);
 const proxies: AsyncDisposable[] = [];
-const versions = { 'the other version': PEER, 'this version': HERE };
+const versions = { ...(PEER && { 'the other version': PEER }), 'this version': HERE };
 const limits = { '': [], ', with a limit': ['--allow-hosts', '127.0.0.1'] };
 for (const [limit, flags] of Object.entries(limits)) {
   const ways: Record<string, Way<Figure>> = {};

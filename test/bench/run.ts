@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url';
 
 const BENCHES = [
   'overhead',
+  'callers',
+  'message-time',
   'round-trips',
   'long-leases',
   'import',

@@ -9,7 +9,10 @@ const [folder, calls] = process.argv.slice(2);
 const { BrowserPool, withPooledBrowser } = await import(join(folder, 'dist/index.js'));
 const server = createServer(() => {});
 await once(server.listen(0, '127.0.0.1'), 'listening');
-const pool = new BrowserPool('waiting', { baseUrl: `http://127.0.0.1:${server.address().port}`, token: 'none' });
+const pool = new BrowserPool('waiting', {
+  baseUrl: `http://127.0.0.1:${server.address().port}`,
+  token: 'none',
+});
 const connector = {
   library: 'none',
   refusal: () => undefined,
