@@ -55,10 +55,11 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   readOption(callback(), 'fn', fn);
   const settings = readLeaseOptions(runChecks, rest, { caller, connector });
   const pools = resolvePools(pool);
-  const plan = { pools, settings, connector, loadDrivers, advise: adviceInside() };
-  const opening = loadLease().then(async ({ openLease, createFeatures }) =>
-    openLease({ ...plan, features: await createFeatures(settings) }),
-  );
+  const advise = adviceInside();
+  const opening = loadLease().then(async ({ openLease, createFeatures }) => {
+    const features = await createFeatures(settings);
+    return openLease({ pools, settings, connector, loadDrivers, advise, features });
+  });
   return fromHere(withAbortGrace(settings.signal, callAndEnd(opening, fn)));
 }
 

@@ -33,11 +33,15 @@ export function inside<Handles, Value, Session extends object>(
   };
 }
 
-/** Returns a function that explains why a call gets no browser that begins here, inside the callback of a lease of the same pool. */
-export function adviceInside(): (pool: PoolCore) => string | undefined {
+/**
+ * Returns a function that explains why a call gets no browser that begins here, inside the callback of a lease of the same pool.
+ * Undefined if it begins in no callback.
+ */
+export function adviceInside(): ((pool: PoolCore) => string | undefined) | undefined {
   const begun = outerLease.getStore();
+  if (!begun) return undefined;
   return (pool) => {
-    for (let one = begun; one; one = one.outer) {
+    for (let one: Outer | undefined = begun; one; one = one.outer) {
       const { pool: other, grant } = one.lease.context;
       if (one.lease.isEnding) continue;
       if (other.api.baseUrl !== pool.api.baseUrl || other.idOrName !== pool.idOrName) continue;

@@ -31,6 +31,13 @@ interface ListedFeature {
 
 const all = Object.entries<ListedFeature>(features);
 
+/** What stands in the result for the features that are off. */
+const off: LeaseFeature = {
+  get summary() {
+    return Object.assign({}, ...all.map(([, { declared }]) => declared.none?.())) as object;
+  },
+};
+
 /** Creates the features of a lease. */
 export async function createFeatures(settings: Settings): Promise<LeaseFeatures> {
   // Files that one feature announces, and another one receives.
@@ -39,8 +46,5 @@ export async function createFeatures(settings: Settings): Promise<LeaseFeatures>
     async ([name, { create }]) => [name, await create(settings as never, placeholders)] as const,
   );
   // First: the result of a feature replaces what stands for it.
-  const off: LeaseFeature = {
-    summary: Object.assign({}, ...all.map(([, { declared }]) => declared.none?.())),
-  };
   return { off, ...Object.fromEntries(await Promise.all(creating)) } as unknown as LeaseFeatures;
 }

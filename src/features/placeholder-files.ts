@@ -8,6 +8,8 @@ import { namingFile } from '../shared/naming-file.js';
 /** Milliseconds in which the browser must download a placeholder: a distant browser is slow, and a frame may not download anything. */
 const LONGEST_WAIT = 60_000;
 
+const NONE = () => false;
+
 /** The content of a file that was lost before its download. */
 const LOST = new PassThrough().destroy();
 
@@ -17,20 +19,21 @@ const LOST = new PassThrough().destroy();
  */
 export class PlaceholderFiles {
   /** Whether the files that a context downloads arrive on this machine. */
-  arriveFrom: (contextId: string | undefined) => boolean = () => false;
+  arriveFrom: (contextId: string | undefined) => boolean = NONE;
   /** By the size of the placeholder and the URL. */
-  readonly #waiting = new Map<string, Readable>();
+  #waiting: Map<string, Readable> | undefined;
   #lastSize = 0;
 
   /** Adds a file. Returns the size of its placeholder in bytes, which no other one has. */
   add(url: string, content: Readable): number {
     const key = keyOf(url, ++this.#lastSize);
-    this.#waiting.set(key, content);
-    const timer = clock.setTimeout(() => this.#waiting.has(key) && content.destroy(), LONGEST_WAIT).unref();
+    const waiting = (this.#waiting ??= new Map());
+    waiting.set(key, content);
+    const timer = clock.setTimeout(() => waiting.has(key) && content.destroy(), LONGEST_WAIT).unref();
     content.once('close', () => {
       clock.clearTimeout(timer);
       // Its placeholder must not pass for the file.
-      if (this.#waiting.has(key)) this.#waiting.set(key, LOST);
+      if (waiting.has(key)) waiting.set(key, LOST);
     });
     // Whoever reads the content receives its error.
     content.on('error', () => {});
@@ -40,8 +43,8 @@ export class PlaceholderFiles {
   /** Returns the content of a file, once, by its download. It can have failed. */
   take(url: string, size: number): Readable | undefined {
     const key = keyOf(url, size);
-    const content = this.#waiting.get(key);
-    this.#waiting.delete(key);
+    const content = this.#waiting?.get(key);
+    this.#waiting?.delete(key);
     return content;
   }
 }

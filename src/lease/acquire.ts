@@ -3,14 +3,14 @@ import type { Caller, Permission, Place, Served } from '../pool/gate.js';
 import { readGrantOf, releaseUnclaimed, type WantedLease } from '../pool/grant.js';
 import type { Granted, GrantReply } from '../pool/grant-reply.js';
 import type { PoolCore } from '../pool/pool-core.js';
-import { LinkedAbort } from '../shared/abort.js';
-import { backoff, clock, delay, startTimer } from '../shared/clock.js';
+import { LinkedAbort, type Abortable } from '../shared/abort.js';
+import { backoff, clock, delay, startTimer, type Backoff } from '../shared/clock.js';
 import { withSentence } from '../shared/errors.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import { acquireTimeout, nameTaken, neverReached, tellReasons, type Attempts } from './acquire-errors.js';
 import type { LeaseStep } from './events.js';
 import { isRateLimit, nextAttempt, type NextAttempt, type Outcome } from './next-attempt.js';
-import type { CallSettings } from './options.js';
+import { markOf, type CallSettings } from './options.js';
 
 /** One pool, or several in the order in which they are asked. */
 export type PoolCores<Session extends object> = readonly [PoolCore<Session>, ...PoolCore<Session>[]];
@@ -19,13 +19,13 @@ export type PoolCores<Session extends object> = readonly [PoolCore<Session>, ...
 export interface AcquireOrder<Session extends object> {
   readonly pools: PoolCores<Session>;
   readonly settings: CallSettings;
-  /** Ends the wait. */
-  readonly signal: AbortSignal;
+  /** Of the call: its abort ends the wait. */
+  readonly lifetime: Abortable;
   /** Its number in the order of all calls of this process. */
   readonly number: number;
   readonly emit: (step: LeaseStep & { readonly pool: string }) => void;
   /** What each request asks for, without the time to wait. */
-  readonly wanted: Omit<WantedLease, 'wait'>;
+  readonly wanted: Omit<WantedLease, 'wait' | 'mark'>;
   /** Why a pool can't do what the options of the call ask. */
   readonly refusalOf: (pool: PoolCore) => Error | undefined;
   /** Returns a sentence for the error of a call for which no browser became available. */
@@ -88,7 +88,7 @@ export class Acquisition<Session extends object> {
   constructor(order: AcquireOrder<Session>) {
     this.#order = order;
     this.#pools = [...order.pools];
-    this.#deadline = new LinkedAbort(order.signal, order.settings.acquireTimeout);
+    this.#deadline = new LinkedAbort(order.lifetime, order.settings.acquireTimeout);
   }
 
   /** The pool that is asked now, or was asked last. */
@@ -141,7 +141,7 @@ export class Acquisition<Session extends object> {
   }
 
   /** Asks the present pool until there is another answer than that it had no browser in the requested time. */
-  async #ask(): Promise<Acquired<Session> | Outcome> {
+  #ask(): Acquired<Session> | Outcome | Promise<Acquired<Session> | Outcome> {
     const { idOrName, gate } = this.#pool;
     const error = this.#order.refusalOf(this.#pool);
     if (error) return { kind: 'unfit', error };
@@ -153,12 +153,11 @@ export class Acquisition<Session extends object> {
     if (!this.#visit && gate.isBusy(this.#pool.limit))
       this.#order.emit({ type: 'queued', pool: idOrName, ahead: gate.length });
     const visit = (this.#visit ??= this.#enter());
-    try {
-      const answer = await this.#request(visit);
-      return 'kind' in answer && answer.kind === 'none' ? await this.#pollAgain(visit, answer) : answer;
-    } catch (cause) {
-      return this.#endOf(visit, cause);
-    }
+    return this.#request(visit)
+      .then((answer) =>
+        'kind' in answer && answer.kind === 'none' ? this.#pollAgain(visit, answer) : answer,
+      )
+      .catch((cause: unknown) => this.#endOf(visit, cause));
   }
 
   /** Milliseconds until the next pool is asked. */
@@ -171,25 +170,15 @@ export class Acquisition<Session extends object> {
   /** Joins the line of the present pool. */
   #enter(): Visit<Session> {
     const { settings, number, wanted } = this.#order;
-    const pool = this.#pool;
-    const caller: Caller<GrantReply> = {
+    return new Visit(this.#pool, {
       number,
-      source: pool,
-      kind: JSON.stringify({ ...wanted, mark: undefined }),
-      limit: pool.limit,
+      kind: JSON.stringify(wanted),
       retry: settings.retry,
-      send: (permission) => this.#send(visit, permission),
-      track: (work) => pool.client.background.track(work),
-      release: ({ outcome }) => {
-        if (outcome.kind === 'granted') releaseUnclaimed(outcome.granted, this.#requestAt(pool));
-      },
-    };
-    const visit: Visit<Session> = new Visit(pool, caller, {
       deadline: this.#deadline,
       time: this.#timeHere,
       unreachableTimeout: settings.unreachableTimeout,
+      requests: this,
     });
-    return visit;
   }
 
   #leave(): void {
@@ -260,8 +249,8 @@ export class Acquisition<Session extends object> {
     return outcome;
   }
 
-  /** Sends one request. */
-  async #send(visit: Visit<Session>, { signal, onWrite }: Permission): Promise<GrantReply> {
+  /** Sends one request, for a visit. */
+  async send(visit: Visit<Session>, { signal, onWrite }: Permission): Promise<GrantReply> {
     const { settings, emit, wanted } = this.#order;
     const { pool } = visit;
     const { waits } = pool.service;
@@ -274,7 +263,7 @@ export class Acquisition<Session extends object> {
     // A listener may have aborted the call.
     signal.throwIfAborted();
     const how = { ...this.#requestAt(pool), signal, onWrite };
-    const outcome = await readGrantOf({ ...how, wanted: { ...wanted, wait } });
+    const outcome = await readGrantOf({ ...how, wanted: { ...wanted, mark: markOf(settings), wait } });
     // Clocks and rounding differ: half of the requested time counts as waited.
     const hasWaited = clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
     if (outcome.kind === 'granted') {
@@ -287,6 +276,11 @@ export class Acquisition<Session extends object> {
     const refused = isFull ? 'full' : 'works';
     const says = isOutage && !hasWaited ? 'outage' : refused;
     return { outcome, hasWaited, isGranted: false, says, retryAfter: retryAfterOf(error), error };
+  }
+
+  /** Releases the browser of an answer that no caller wants. */
+  release({ pool }: Visit<Session>, { outcome }: GrantReply): void {
+    if (outcome.kind === 'granted') releaseUnclaimed(outcome.granted, this.#requestAt(pool));
   }
 
   #requestAt(pool: PoolCore<Session>) {
@@ -342,7 +336,7 @@ export class Acquisition<Session extends object> {
 
   /** What the end of the time at a pool means. Throws if it is the end of the call. */
   #endOf(visit: Visit<Session>, error: unknown): Outcome {
-    if (this.#order.signal.aborted) throw this.#order.signal.reason;
+    this.#order.lifetime.throwIfAborted();
     if (this.#deadline.timedOut) throw this.#timeoutError(this.#latest);
     if (!visit.abort.isAborted) throw error;
     return this.#isReachable ? { kind: 'late' } : this.#unreached();
@@ -387,7 +381,8 @@ export class Acquisition<Session extends object> {
   }
 }
 
-interface TimeAtPool {
+interface VisitPlan<Session extends object> extends Pick<Caller<GrantReply>, 'number' | 'kind' | 'retry'> {
+  readonly requests: Pick<Acquisition<Session>, 'send' | 'release'>;
   /** Of the call. */
   readonly deadline: LinkedAbort;
   /** Milliseconds until the next pool is asked. `Infinity`: there is no other. */
@@ -395,34 +390,61 @@ interface TimeAtPool {
   readonly unreachableTimeout: number;
 }
 
-/** The time that a call spends in the line of one pool. Its creator calls `leave`. */
-class Visit<Session extends object> {
+/** The time that a call spends in the line of one pool, as its gate sees it. Its creator calls `leave`. */
+class Visit<Session extends object> implements Caller<GrantReply> {
   readonly pool: PoolCore<Session>;
   readonly place: Place<GrantReply>;
   /** Aborts when the time is over. The deadline of the call itself, if there is no other pool: thousands of calls may wait. */
   readonly abort: LinkedAbort;
-  readonly #how: TimeAtPool;
+  readonly #plan: VisitPlan<Session>;
   readonly #began = clock.now();
   #timer: NodeJS.Timeout | undefined;
   #patience: NodeJS.Timeout | undefined;
 
-  constructor(pool: PoolCore<Session>, caller: Caller<GrantReply>, how: TimeAtPool) {
+  constructor(pool: PoolCore<Session>, plan: VisitPlan<Session>) {
+    const { deadline, time } = plan;
     this.pool = pool;
-    this.#how = how;
-    this.abort = how.time === Number.POSITIVE_INFINITY ? how.deadline : new LinkedAbort(how.deadline.signal);
-    this.place = pool.gate.enter(caller);
-    this.#timer = startTimer(how.time, () => {
+    this.#plan = plan;
+    this.abort = time === Number.POSITIVE_INFINITY ? deadline : new LinkedAbort(deadline);
+    this.place = pool.gate.enter(this);
+    this.#timer = startTimer(time, () => {
       // The answer to an open request is worth some time: it may bring a browser.
       if (this.isOpen) this.#timer = startTimer(ANSWER_GRACE, () => this.#end());
       else this.#end();
     });
-    // Also ends the wait of a caller in the line, which sends no request.
-    const watch = () => {
-      const left = this.#timeToReach;
-      if (left > 0) this.#patience = startTimer(left, watch);
-      else if (this.#patience) this.#end();
-    };
-    watch();
+    this.#watch();
+  }
+
+  get number(): number {
+    return this.#plan.number;
+  }
+
+  get kind(): string {
+    return this.#plan.kind;
+  }
+
+  get source(): object {
+    return this.pool;
+  }
+
+  get limit(): number {
+    return this.pool.limit;
+  }
+
+  get retry(): Backoff {
+    return this.#plan.retry;
+  }
+
+  send(permission: Permission): Promise<GrantReply> {
+    return this.#plan.requests.send(this, permission);
+  }
+
+  track(work: Promise<void>): void {
+    this.pool.client.background.track(work);
+  }
+
+  release(reply: GrantReply): void {
+    this.#plan.requests.release(this, reply);
   }
 
   /** A request of this visit may still lease a browser. */
@@ -432,19 +454,27 @@ class Visit<Session extends object> {
 
   /** Milliseconds. */
   get timeLeft(): number {
-    const { deadline, time } = this.#how;
+    const { deadline, time } = this.#plan;
     return Math.min(deadline.timeLeft, Math.max(0, time - this.#elapsed));
+  }
+
+  /** Also ends the wait of a caller in the line, which sends no request. */
+  #watch(): void {
+    const left = this.#timeToReach;
+    if (left === Number.POSITIVE_INFINITY) return;
+    if (left > 0) this.#patience = startTimer(left, () => this.#watch());
+    else if (this.#patience) this.#end();
   }
 
   /** Ends the time that was only prolonged for the answer to an open request. */
   endIfOver(): void {
-    if (this.#elapsed >= this.#how.time) this.#end();
+    if (this.#elapsed >= this.#plan.time) this.#end();
   }
 
   leave(): void {
     clock.clearTimeout(this.#timer);
     clock.clearTimeout(this.#patience);
-    if (this.abort !== this.#how.deadline) this.abort.dispose();
+    if (this.abort !== this.#plan.deadline) this.abort.dispose();
     this.pool.gate.leave(this.place);
   }
 
@@ -454,7 +484,7 @@ class Visit<Session extends object> {
 
   /** Milliseconds in which the service must be reached for the first time, by any call. */
   get #timeToReach(): number {
-    return this.pool.client.host.reachability.timeLeft(this.#how.unreachableTimeout);
+    return this.pool.client.host.reachability.timeLeft(this.#plan.unreachableTimeout);
   }
 
   #end(): void {

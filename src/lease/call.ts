@@ -13,6 +13,29 @@ import { Hooks } from './hooks.js';
 import type { LeaseEnd, LeasePlan } from './plan.js';
 import { rememberRun, type FailedLease, type LeaseSummary } from './summary.js';
 
+/** The part of a call that the heart shares. Its signal is created when it is first used: thousands of calls may wait. */
+class Context implements CallContext {
+  readonly settings: CallContext['settings'];
+  readonly abort: CallContext['abort'];
+  readonly emit: CallContext['emit'];
+  readonly addError: CallContext['addError'];
+  readonly time: CallContext['time'];
+  readonly #lifetime: LinkedAbort;
+
+  constructor(lifetime: LinkedAbort, { settings, abort, emit, addError, time }: Omit<CallContext, 'signal'>) {
+    this.settings = settings;
+    this.abort = abort;
+    this.emit = emit;
+    this.addError = addError;
+    this.time = time;
+    this.#lifetime = lifetime;
+  }
+
+  get signal(): AbortSignal {
+    return this.#lifetime.signal;
+  }
+}
+
 /** What one call reports: its events, times, traces, errors and result; and the signal and the clock that end its work. */
 export class Call<Session extends object = object, Features extends FeatureSet = FeatureSet> {
   readonly plan: LeasePlan<Session, Features>;
@@ -21,39 +44,40 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   readonly hooks: Hooks<Features>;
   /** Its number among the calls of this process, from 1: their order. */
   readonly number = ++runs.count;
-  readonly #abort: LinkedAbort;
+  /** Aborts when the work of the call must end. */
+  readonly lifetime: LinkedAbort;
   readonly #stages: Record<string, number> = {};
   readonly #errors: Error[] = [];
   readonly #endCalls: readonly (() => void)[];
-  #endLease = () => {};
+  #endLease: (() => void) | undefined;
 
   constructor(plan: LeasePlan<Session, Features>) {
     const { settings, features } = plan;
     const [first, ...further] = plan.pools;
     this.plan = plan;
     this.pools = [coreOf(first), ...further.map((pool) => coreOf(pool))];
-    this.#abort = new LinkedAbort(settings.signal);
-    this.context = {
+    const lifetime = new LinkedAbort(settings.signal);
+    this.lifetime = lifetime;
+    this.context = new Context(lifetime, {
       settings,
-      signal: this.#abort.signal,
-      abort: (reason) => this.#abort.abort(reason),
+      abort: (reason) => lifetime.abort(reason),
       emit: this.#emit,
       addError: (error) => void this.#errors.push(error),
       time: this.#time,
-    };
+    });
     this.hooks = new Hooks(features, this.context);
     const close = (error: PoolClosedError) => {
-      this.#abort.abort(error);
-      this.#endLease();
+      this.lifetime.abort(error);
+      this.#endLease?.();
     };
     this.#endCalls = this.pools.map((pool) => pool.beginCall(close));
   }
 
   /** Ends the lease, after the abort, when the pool is closed, or was: nobody else may be left to end it. */
   endWithPool(lease: { end(outcome: LeaseEnd): unknown }): void {
-    const { signal } = this.#abort;
-    this.#endLease = () => void lease.end({ status: 'failed', error: signal.reason });
-    if (signal.reason instanceof PoolClosedError) this.#endLease();
+    const { lifetime } = this;
+    this.#endLease = () => void lease.end({ status: 'failed', error: lifetime.signal.reason });
+    if (lifetime.signal.reason instanceof PoolClosedError) this.#endLease();
   }
 
   /** How the call connects, for the checks of pools and browsers. */
@@ -67,19 +91,19 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     end: End,
     failure?: { error?: unknown },
   ): Omit<LeaseSummary<Session>, keyof CallEnd> & End & SummaryOf<Features> {
-    const timings = { ...this.#stages, total: Math.round(this.#abort.elapsed) };
+    const timings = { ...this.#stages, total: Math.round(this.lifetime.elapsed) };
     const facts = { timings, cleanupErrors: this.#errors };
     const summary = { ...this.hooks.summary(), ...end, ...facts };
     if (failure) rememberRun(failure.error, summary);
     const { emit }: CallContext<LeaseStep<Session> & { pool: string }> = this.context;
     emit({ type: 'ended', pool: end.pool, status: failure ? 'failed' : 'ok', summary, ...failure });
-    this.#abort.dispose();
+    this.lifetime.dispose();
     for (const endCall of this.#endCalls) endCall();
     return summary;
   }
 
   readonly #emit = (step: AnyStep): void => {
-    const elapsed = Math.round(this.#abort.elapsed);
+    const elapsed = Math.round(this.lifetime.elapsed);
     const event: AnyEvent = { pool: this.pools[0].idOrName, ...step, run: this.number, elapsed };
     publish(event);
     const { settings } = this.context;
@@ -90,11 +114,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     const began = clock.now();
     const trace = { pool: this.pools[0].idOrName, run: this.number, attempt: 0, ...facts };
     try {
-      return await traceStage(stage, trace, async () => {
-        const value = await work();
-        Object.assign(trace, after?.(value));
-        return value;
-      });
+      return await traceStage(stage, trace, work, after);
     } finally {
       this.#stages[stage] = Math.round((this.#stages[stage] ?? 0) + clock.now() - began);
     }

@@ -76,6 +76,7 @@ export class HeldBrowser<Session extends object> {
     });
     this.context = {
       ...call,
+      signal: call.signal,
       emit,
       time: (stage, work, task) =>
         call.time(stage, work, { pool: idOrName, attempt, sessionId: grant.id, ...task }),

@@ -46,8 +46,9 @@ export class Hooks<Features extends FeatureSet> {
 
   /** Calls a hook whose failure fails the call. The end, which follows it, must not meet what other features still do. */
   async prepare(): Promise<void> {
-    const { signal } = this.#call;
     const having = this.#features.filter(({ one }) => one.prepare !== undefined);
+    if (having.length === 0) return;
+    const { signal } = this.#call;
     const working = having.map((feature) => limited(feature, async () => feature.one.prepare?.(signal)));
     const results = await raceAbort(Promise.allSettled(working), signal);
     const failed = results.find((result) => result.status === 'rejected');

@@ -16,7 +16,6 @@ import { HeldBrowser } from './held-browser.js';
 import { ConnectedLease, Lease } from './lease.js';
 import { Link, prepareConnect } from './link.js';
 import type { Outcome } from './next-attempt.js';
-import { requestedBy } from './options.js';
 import type { ConnectedPlan, LeasePlan } from './plan.js';
 import type { FailedLease } from './summary.js';
 
@@ -42,16 +41,15 @@ export async function openLease<Session extends object, Features extends Feature
   plan: LeasePlan<Session, Features>,
 ): Promise<Lease<Session, Features>> {
   const call = new Call(plan);
-  const { pools, hooks } = call;
-  const { signal, abort } = call.context;
+  const { pools, hooks, lifetime } = call;
   let acquisition: Acquisition<Session> | undefined;
   let tried: TriedBrowser<Session, Features> = {};
   try {
-    signal.throwIfAborted();
+    lifetime.throwIfAborted();
     expectUsable(call);
     await hooks.prepare();
     acquisition = new Acquisition(orderOf(call));
-    if (plan.connector) prepareConnect(pools[0], plan.connector, plan.loadDrivers).catch(abort);
+    if (plan.connector) prepareConnect(pools[0], plan.connector, plan.loadDrivers).catch(call.context.abort);
     // One browser after another, until one can be reached.
     for (let attempt = 1; !tried.lease; attempt++) {
       tried = await tryBrowser(call, acquisition, attempt, tried.outcome);
@@ -67,7 +65,7 @@ export async function openLease<Session extends object, Features extends Feature
   const { lease } = tried;
   call.endWithPool(lease);
   try {
-    if (plan.isForTasks !== true) await raceAbort(hooks.begin(lease.work), signal);
+    if (plan.isForTasks !== true) await raceAbort(hooks.begin(lease.work), lifetime.signal);
     return lease;
   } catch (error) {
     await lease.end({ status: 'failed', error });
@@ -126,13 +124,15 @@ async function tryBrowser<Session extends object, Features extends FeatureSet>(
 function orderOf<Session extends object, Features extends FeatureSet>(
   call: Call<Session, Features>,
 ): AcquireOrder<Session> {
-  const { hooks, pools, number, context, plan } = call;
-  const { settings, signal, emit } = context;
+  const { hooks, pools, number, lifetime, context, plan } = call;
+  const { settings, emit } = context;
   // Another program, or a new connection, uses the session after its first connection.
   const keepAlive = !plan.connector || settings.reconnect !== false;
-  const wanted = { ...requestedBy(settings), keepAlive, ...hooks.request() };
+  const { name, tags } = settings;
+  // Not a literal with several spreads, which has a hidden class of its own: thousands of calls may wait.
+  const wanted = Object.assign({ name, tags, keepAlive }, hooks.request());
   const refusalOf = (pool: PoolCore) => refusal(call, pool);
-  return { pools, settings, signal, number, emit, wanted, refusalOf, advise: plan.advise };
+  return { pools, settings, lifetime, number, emit, wanted, refusalOf, advise: plan.advise };
 }
 
 /** Why a pool can't do what the options of a call ask. */

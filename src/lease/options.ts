@@ -129,12 +129,8 @@ export const acquisitionChecks = checksOf<AcquisitionOptions>()({
   connectAttempts: optional(wholeNumber(1), 2),
 });
 
-/** The fields of each acquire request. */
-export const requestedBy = ({ name, tags, owner }: Checked<typeof acquisitionChecks>) => ({
-  name,
-  tags,
-  mark: owner ? leaseMark() : undefined,
-});
+/** Who leases, and when, for the tag of the lease. */
+export const markOf = ({ owner }: Checked<typeof acquisitionChecks>) => (owner ? leaseMark() : undefined);
 
 /** How a lease ends. */
 export interface EndOptions<Session extends object = object> {

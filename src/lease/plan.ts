@@ -22,7 +22,7 @@ export interface LeasePlan<Session extends object = object, Features extends Fea
   /** The tasks of the lease open their own pages. */
   readonly isForTasks?: boolean;
   /** Returns a sentence for the error of a call for which no browser of a pool became available. */
-  readonly advise?: (pool: PoolCore) => string | undefined;
+  readonly advise?: ((pool: PoolCore) => string | undefined) | undefined;
   /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
   readonly addedNames?: readonly string[];
 }

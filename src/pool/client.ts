@@ -207,7 +207,8 @@ async function callToken(read: () => unknown): Promise<unknown> {
 
 /** Work that continues after an abort of its caller, such as the release of a browser that was leased too late. */
 class BackgroundWork {
-  readonly #work = new Set<Promise<unknown>>();
+  #open = 0;
+  readonly #waiting: (() => void)[] = [];
 
   /** Adds work for `settled` to wait for. The work handles its own errors. */
   track(work: Promise<unknown>): void {
@@ -217,17 +218,22 @@ class BackgroundWork {
 
   /** Begins work for `settled` to wait for. The returned function ends it. */
   begin(): () => void {
-    let end!: () => void;
-    const work = new Promise<void>((resolve) => (end = resolve));
-    this.#work.add(work);
+    this.#open++;
+    let isOpen = true;
     return () => {
-      this.#work.delete(work);
-      end();
+      if (!isOpen) return;
+      isOpen = false;
+      this.#open--;
+      if (this.#open === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     };
   }
 
   async settled(): Promise<void> {
-    while (this.#work.size > 0) await Promise.allSettled(this.#work);
+    while (this.#open > 0) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      // Work that ends may begin other work, such as a release, in the same turn.
+      await nextTurn();
+    }
   }
 }
 

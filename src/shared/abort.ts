@@ -38,8 +38,10 @@ function listenTo(signal: AbortSignal) {
   return listening;
 }
 
+const NONE: readonly (() => void)[] = [];
+
 /** What tells of an abort, also without its signal. */
-export type Abortable = Pick<LinkedAbort, 'isAborted' | 'signal' | 'onAbort'>;
+export type Abortable = Pick<LinkedAbort, 'isAborted' | 'signal' | 'onAbort' | 'throwIfAborted'>;
 
 /**
  * An abort signal that also aborts with its parent, and after a timeout. Its creator disposes it. A signal takes 2 kB, and is created when
@@ -47,7 +49,8 @@ export type Abortable = Pick<LinkedAbort, 'isAborted' | 'signal' | 'onAbort'>;
  */
 export class LinkedAbort {
   #controller: AbortController | undefined;
-  #calls: Set<() => void> | undefined;
+  /** Rarely more than one. */
+  #calls: readonly (() => void)[] = NONE;
   readonly #leaveParent: () => void;
   readonly #timeout: number;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -56,9 +59,12 @@ export class LinkedAbort {
   #timedOut = false;
 
   /** @param timeout Milliseconds until the signal aborts; no timeout by default. */
-  constructor(parent?: AbortSignal, timeout = Number.POSITIVE_INFINITY) {
+  constructor(parent?: AbortSignal | Abortable, timeout = Number.POSITIVE_INFINITY) {
     this.#timeout = timeout;
-    this.#leaveParent = onAbort(parent, () => this.abort(parent!.reason));
+    this.#leaveParent =
+      parent && 'onAbort' in parent
+        ? parent.onAbort(() => this.abort(parent.signal.reason))
+        : onAbort(parent, () => this.abort(parent!.reason));
     // After the event loop was blocked, timers fire first. A response that has arrived meanwhile is read before this one.
     this.#timer = startTimer(timeout, () => (this.#expiry = clock.setImmediate(() => this.#expire())));
   }
@@ -71,15 +77,18 @@ export class LinkedAbort {
     return this.#controller?.signal.aborted === true;
   }
 
+  throwIfAborted(): void {
+    this.#controller?.signal.throwIfAborted();
+  }
+
   /** Calls a function at the abort, or at once if that was before. The returned function removes it. */
   onAbort(call: () => void): () => void {
     if (this.isAborted) {
       call();
       return () => {};
     }
-    const calls = (this.#calls ??= new Set());
-    calls.add(call);
-    return () => void calls.delete(call);
+    this.#calls = [...this.#calls, call];
+    return () => (this.#calls = this.#calls.filter((one) => one !== call));
   }
 
   /** True when the timeout aborted the signal before anything else did. */
@@ -101,7 +110,7 @@ export class LinkedAbort {
   abort(reason: unknown): void {
     if (this.isAborted) return;
     this.#own.abort(reason);
-    for (const call of this.#calls ?? []) call();
+    for (const call of this.#calls) call();
   }
 
   /** Removes the timeout; the parent and `abort` still abort the signal. */
@@ -210,17 +219,21 @@ export async function allSettled(work: readonly Promise<unknown>[]): Promise<voi
 const ABORT_GRACE = 1000;
 
 /** Settles as `work` does; after an abort rejects with the signal's reason, at most 1 s later. The work continues. */
-export async function withAbortGrace<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+export function withAbortGrace<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (!signal) return work;
-  const grace = createAbort();
-  let timer: NodeJS.Timeout | undefined;
-  const stopListening = onAbort(signal, () => {
-    timer = clock.setTimeout(() => grace.abort(signal.reason), ABORT_GRACE);
+  return new Promise<T>((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const stopListening = onAbort(signal, () => {
+      // The reason may be any value, and is passed on unchanged.
+      timer = clock.setTimeout(() => reject(signal.reason), ABORT_GRACE);
+    });
+    const end = () => {
+      clock.clearTimeout(timer);
+      stopListening();
+    };
+    work.then(
+      (value) => (end(), resolve(value)),
+      (error: unknown) => (end(), reject(error)),
+    );
   });
-  try {
-    return await raceAbort(work, grace.signal);
-  } finally {
-    clock.clearTimeout(timer);
-    stopListening();
-  }
 }

@@ -78,16 +78,13 @@ export function isPooledBrowserError(error: unknown): error is PooledBrowserErro
 export function callSite(): <T>(work: Promise<T>) => Promise<T> {
   const site: { stack?: string } = {};
   Error.captureStackTrace(site, callSite);
-  return async (work) => {
-    try {
-      return await work;
-    } catch (error) {
+  return (work) =>
+    work.catch(async (error: unknown) => {
       if (endTasks.ending) await endTasks.ending;
       // The stack is formatted only now.
       if (isPooledBrowserError(error)) addLines(error, site.stack);
       throw error;
-    }
-  };
+    });
 }
 
 /**

@@ -63,10 +63,35 @@ export interface StageTrace {
   error?: unknown;
 }
 
-/** Does the work of a stage and publishes its progress. Without a subscriber, the cost is one check. */
-export async function traceStage<T>(stage: string, trace: StageTrace, work: () => Promise<T>): Promise<T> {
-  const channel = diagnostics().tracingChannel<unknown, StageTrace>(`pooled-browser:${stage}`);
+const channelOf = (stage: string) =>
+  diagnostics().tracingChannel<unknown, StageTrace>(`pooled-browser:${stage}`);
+
+/**
+ * Does the work of a stage and publishes its progress. Without a subscriber, the cost is one check.
+ *
+ * @param after What the trace says besides when the work has succeeded.
+ */
+export function traceStage<T>(
+  stage: string,
+  trace: StageTrace,
+  work: () => Promise<T>,
+  after?: (value: T) => Partial<StageTrace>,
+): Promise<T> {
+  const channel = channelOf(stage);
   if (!channel.hasSubscribers) return work();
+  const tracedWork = async () => {
+    const value = await work();
+    Object.assign(trace, after?.(value));
+    return value;
+  };
+  return traceIn(channel, trace, tracedWork);
+}
+
+async function traceIn<T>(
+  channel: ReturnType<typeof channelOf>,
+  trace: StageTrace,
+  work: () => Promise<T>,
+): Promise<T> {
   // Not returned from the traced function: Node would publish the value, which may be internal or the caller's.
   let value!: T;
   await channel.tracePromise(async () => {

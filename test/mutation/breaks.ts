@@ -109,7 +109,7 @@ export const BREAKS: readonly Break[] = [
   broken(
     'acquireTimeout ends a call',
     'lease/acquire.ts',
-    ['new LinkedAbort(order.signal, order.settings.acquireTimeout)', 'new LinkedAbort(order.signal)'],
+    ['new LinkedAbort(order.lifetime, order.settings.acquireTimeout)', 'new LinkedAbort(order.lifetime)'],
     'lease/acquire.test',
   ),
   broken(
@@ -268,7 +268,7 @@ export const BREAKS: readonly Break[] = [
   broken(
     'pool.close waits for what continues after a call',
     'pool/client.ts',
-    ['while (this.#work.size > 0) await', 'while (this.#work.size < 0) await'],
+    ['while (this.#open > 0)', 'while (this.#open < 0)'],
     'pool/close',
     'pool/abort',
   ),

@@ -28,7 +28,7 @@ it('shows in an editor what a callback receives, and the options of each functio
   });
   const find = (start: string) => shown.filter((text) => text.startsWith(start));
   expect(find('withPooledBrowser<Value, Session extends object = BrowserSession>')).toContain(
-    'withPooledBrowser<Value, Session extends object = BrowserSession>(pool: BrowserPool<Session> | string, ' +
+    'withPooledBrowser<Value, Session extends object = BrowserSession>(pool: Pools<Session>, ' +
       'fn: (lease: PlaywrightHandles & LeaseFacts<Session>) => Value | PromiseLike<Value>, ' +
       'options?: PlaywrightRunOptions<Session>): Promise<Run<Value, Session>>',
   );

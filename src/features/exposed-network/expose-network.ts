@@ -11,36 +11,40 @@ import { isError } from '../../shared/globals.js';
 /** Most hosts that are reported: a page can request any number. */
 const MOST_HOSTS = 1000;
 
+interface ExposeNetworkPlan {
+  readonly exposeNetwork: string;
+  readonly placeholders: PlaceholderFiles;
+}
+
 /** The option `exposeNetwork`. */
 export class ExposeNetwork implements LeaseFeature {
-  readonly #hosts: string | undefined;
-  readonly #placeholders: PlaceholderFiles;
+  readonly #option: ExposeNetworkPlan | undefined;
   /** The hosts that were reported. */
   readonly #reported = new Set<string>();
 
   /** Also without the option: it explains errors for which the option helps. */
-  constructor(hosts: string | undefined, placeholders: PlaceholderFiles) {
-    this.#hosts = hosts;
-    this.#placeholders = placeholders;
+  constructor(option?: ExposeNetworkPlan) {
+    this.#option = option;
   }
 
   get needs(): FeatureNeeds {
-    return this.#hosts === undefined ? {} : { cdp: 'exposeNetwork' };
+    return this.#option ? { cdp: 'exposeNetwork' } : {};
   }
 
   async connect(
     { emit, sessionId }: FeatureContext<StepOf<ExposeNetworkSteps>>,
     opening: Opening,
   ): Promise<ConnectExtension> {
-    if (this.#hosts === undefined) return { explain: (error) => explainRefusal(error, opening) };
-    const hosts = new ExposedHosts(this.#hosts);
+    if (!this.#option) return { explain: (error) => explainRefusal(error, opening) };
+    const { exposeNetwork, placeholders } = this.#option;
+    const hosts = new ExposedHosts(exposeNetwork);
     const onRequest = (host: string) => {
       if (this.#reported.has(host) || this.#reported.size >= MOST_HOSTS) return;
       this.#reported.add(host);
       emit({ type: 'host-exposed', sessionId, host });
     };
     const { ExposedNetwork } = await import('./exposed-network.js');
-    const network = new ExposedNetwork({ ...opening, placeholders: this.#placeholders, hosts, onRequest });
+    const network = new ExposedNetwork({ ...opening, placeholders, hosts, onRequest });
     return {
       useBrowser: (browser) => network.useBrowser(browser),
       explain: (error) => explainRefusal(error, opening, hosts),

@@ -20,7 +20,9 @@ export const declared = declareFeature<Types>()({
 });
 
 const load = lazy(() => import('./expose-network.js'));
+/** Without the option it keeps nothing: one serves all leases. */
+const loadOff = lazy(async () => new (await load()).ExposeNetwork());
 
 /** @internal */
 export const create = async ({ exposeNetwork }: ExposeNetworkSettings, placeholders: PlaceholderFiles) =>
-  new (await load()).ExposeNetwork(exposeNetwork, placeholders);
+  exposeNetwork === undefined ? loadOff() : new (await load()).ExposeNetwork({ exposeNetwork, placeholders });

@@ -54,6 +54,7 @@ type Context = FeatureContext<StepOf<DownloadsSteps>>;
 /** The downloads of a lease: with the option `downloads`, their files arrive on this machine. */
 export class Downloads implements LeaseFeature {
   readonly timeout: number;
+  readonly prepare?: () => Promise<void>;
   /** The files that have arrived so far. */
   readonly files: Download[] = [];
   readonly summary: DownloadsResult = { downloads: this.files };
@@ -68,15 +69,11 @@ export class Downloads implements LeaseFeature {
     this.#options = options;
     this.#placeholders = placeholders;
     this.timeout = (options?.timeout ?? 0) + SLACK;
+    if (options) this.prepare = () => prepareFolder(options.folder, 'downloads');
   }
 
   get needs(): FeatureNeeds {
     return this.#options ? { cdp: 'downloads' } : {};
-  }
-
-  async prepare(): Promise<void> {
-    if (!this.#options) return;
-    await prepareFolder(this.#options.folder, 'downloads');
   }
 
   leased(lease: Context): void {

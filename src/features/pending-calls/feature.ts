@@ -4,7 +4,8 @@ import type { PendingCallsSteps } from './options.js';
 
 export const declared = declareFeature<{ steps: PendingCallsSteps }>()({ checks: {} });
 
-const load = lazy(() => import('./pending-calls.js'));
+/** It keeps nothing: one serves all leases. */
+const load = lazy(async () => new (await import('./pending-calls.js')).PendingCalls());
 
 /** @internal */
-export const create = async () => new (await load()).PendingCalls();
+export const create = () => load();
