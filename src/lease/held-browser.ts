@@ -34,7 +34,7 @@ export class HeldBrowser<Session extends object> {
   /** Resolves when the release begins. */
   readonly releasing: Promise<void>;
   /** The lease was connected. */
-  wasReached = false;
+  #wasReached = false;
   /** Nobody has tried to use the browser. */
   #isUntouched = true;
   #onReleasing = () => {};
@@ -128,6 +128,12 @@ export class HeldBrowser<Session extends object> {
     this.#mayBeReused &&= mayBeReused;
   }
 
+  /** The lease is connected: from now on the service is waited for, also where no request is sent. */
+  noteReached(): void {
+    this.#wasReached = true;
+    this.context.pool.client.host.reachability.connected();
+  }
+
   /** Removes what an earlier lease of this process left in a browser that nothing could destroy. */
   async cleanFirst(): Promise<void> {
     this.#isUntouched = false;
@@ -219,7 +225,7 @@ export class HeldBrowser<Session extends object> {
     try {
       const released = await time('release', () => this.#pending.release(request));
       // A connection that was refused has leased nothing.
-      free(this.wasReached || this.endsWith === 'request');
+      free(this.#wasReached || this.endsWith === 'request');
       return released;
     } catch (error) {
       addError(asError(error));

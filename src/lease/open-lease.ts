@@ -169,9 +169,7 @@ async function connect<Session extends object, Features extends FeatureSet>(
   verifyGrant(pool.idOrName, grant, call.how);
   await browser.cleanFirst();
   const link = connector && (await Link.open(browser.context, connector, call));
-  browser.wasReached = true;
-  // From now on the service is waited for, also where no request is sent.
-  pool.client.host.reachability.connected();
+  browser.noteReached();
   return link ? new ConnectedLease(call, browser, link) : new Lease(call, browser);
 }
 

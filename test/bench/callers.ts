@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { PlayedBrowser } from '../support/played-browser.js';
 import { median, printTable, setting } from './bench.js';
 
 const CALLS = 40;
@@ -87,6 +88,7 @@ async function measure(folder: string, processes: number, hold: number, run: num
 
 /** A service with places that takes 20 ms to lease a session, and refuses at once when it has none. */
 async function startService() {
+  const browser = await PlayedBrowser.start();
   const held = new Map<string, number>();
   let requests = 0;
   let busy = 0;
@@ -101,7 +103,7 @@ async function startService() {
         await sleep(20);
         return void response
           .writeHead(200, { 'content-type': 'application/json' })
-          .end(JSON.stringify({ id }));
+          .end(JSON.stringify({ id, url: browser.url }));
       }
       const id = request.url!.split('/').pop()!;
       await sleep(10);
@@ -119,6 +121,7 @@ async function startService() {
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await once(server.close(), 'close');
+      await browser[Symbol.asyncDispose]();
     },
   };
 }

@@ -107,6 +107,15 @@ function reachOf(path: string): string[] {
   return [...reached].filter((one) => one !== path).sort();
 }
 
+/** Assignments to fields of what is not `this`, by line. */
+function foreignAssignments(path: string): string[] {
+  const isForeign = /^\s*(?!this\b)\w+(\.\w+)*\.\w+\s*((\+\+|--);|([+?|&-]*)=[^=>])/;
+  const found = sourceText(path)
+    .split('\n')
+    .filter((line) => isForeign.test(line));
+  return found.map((line) => `src/${path}.ts: ${line.trim()}`);
+}
+
 function checkFiles(): void {
   for (const [file, bound] of [
     ['lease/feature', 25],
@@ -130,6 +139,11 @@ function checkFiles(): void {
   const inner = [...NEAR_THE_WIRE, 'lease'].flatMap((folder) => sourcePaths(folder));
   const named = inner.flatMap((path) => namesOfFeatures(path).map((name) => `${name} (src/${path}.ts)`));
   check('names of features in lease/, wire/, drivers/, clean/', 0, named);
+  check(
+    "assignments to another object's fields in lease/",
+    0,
+    sourcePaths('lease').flatMap(foreignAssignments),
+  );
   check(
     'import circles',
     0,

@@ -1,12 +1,11 @@
-// Calls of one process that each lease a session without connecting, and hold it. Arguments: the folder of a built version, the URL of a
+// Calls of one process that each lease a browser and hold it. Arguments: the folder of a built version, the URL of a
 // service, calls, ms to hold a session (0: 500 to 2000), seed. Prints "ready", and after a line of input the wait of each call in ms.
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const [folder, baseUrl, calls, hold, seed] = process.argv.slice(2);
-const { BrowserPool } = await import(join(folder, 'dist/index.js'));
-const { leaseSession } = await import(join(folder, 'dist/calls/lease-browser.js'));
+const { BrowserPool, withPooledBrowser } = await import(join(folder, 'dist/index.js'));
 
 const service = {
   name: 'callers',
@@ -15,11 +14,24 @@ const service = {
   auth: 'none',
   isTokenOptional: true,
   acquire: () => ({ method: 'POST', path: '/sessions', body: {} }),
-  grant: (json) => ({ id: json.id, session: json, cdpUrl: `ws://127.0.0.1:9/${json.id}` }),
+  grant: (json) => ({ id: json.id, session: json, cdpUrl: json.url }),
   release: (id) => ({ method: 'DELETE', path: `/sessions/${id}` }),
 };
 let state = Number(seed);
 const random = () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
+
+const connector = {
+  library: 'none',
+  refusal: () => undefined,
+  load: async () => {},
+  connect: async () => ({
+    handles: {},
+    isConnected: () => true,
+    cleanup: async () => {},
+    disconnect: async () => {},
+  }),
+};
+const options = { connector, replays: 'off', acquireTimeout: 600_000, release: 'destroy' };
 
 const pool = new BrowserPool('callers', { baseUrl, service });
 console.log('ready');
@@ -27,11 +39,13 @@ await once(process.stdin, 'data');
 const waits = await Promise.all(
   Array.from({ length: Number(calls) }, async () => {
     const began = performance.now();
-    const lease = await leaseSession(pool, { replays: 'off', acquireTimeout: 600_000, release: 'destroy' });
-    const wait = performance.now() - began;
-    await sleep(Number(hold) || 500 + 1500 * random());
-    await lease.end({ status: 'ok' });
-    return wait;
+    const use = async () => {
+      const wait = performance.now() - began;
+      await sleep(Number(hold) || 500 + 1500 * random());
+      return wait;
+    };
+    const { value } = await withPooledBrowser(pool, use, options);
+    return value;
   }),
 );
 await pool.close();
