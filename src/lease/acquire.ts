@@ -315,7 +315,7 @@ export class Acquisition<Session extends object> {
       failoverAfter,
       retriesLeft: retry.retries - this.#retries,
       connectsLeft: connectAttempts - this.#unconnected,
-      unknowns: this.counts.unknownAcquires,
+      unknowns: this.#unknowns,
       brokenGrants: this.#brokenGrants,
       hasName: name !== undefined,
       backoff: pause,

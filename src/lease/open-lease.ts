@@ -108,13 +108,17 @@ async function tryBrowser<Session extends object, Features extends FeatureSet>(
   const { session, sessionId } = browser.context;
   call.hooks.leased(browser.context);
   emit({ type: 'acquired', pool: pool.idOrName, session, sessionId, attempt });
+  const unfit = refused(() => verifyGrant(pool.idOrName, acquired.grant, call.how));
   try {
+    if (unfit) throw unfit;
     const lease = await connect(call, browser);
     confirm({ says: 'works' });
     return { lease };
   } catch (error) {
     const lost = { session, released: await browser.giveUp() };
-    const outcome = outcomeOf(error, browser, requests);
+    const outcome: Outcome | undefined = unfit
+      ? { kind: 'unfit', error: unfit }
+      : outcomeOf(error, browser, requests);
     confirm({ says: outcome?.isPaced ? 'full' : 'works', error: outcome?.error });
     return outcome ? { lost, outcome } : { lost, failure: { error } };
   }
@@ -140,9 +144,16 @@ function refusal<Session extends object>(
   { how, context: { settings } }: Call<Session>,
   { idOrName, service }: PoolCore,
 ): InvalidOptionError | undefined {
-  try {
+  return refused(() => {
     verifyPool(idOrName, service, how);
     verifyLease(service, settings, idOrName);
+  });
+}
+
+/** The refusal of a check. */
+function refused(verify: () => void): InvalidOptionError | undefined {
+  try {
+    verify();
     return undefined;
   } catch (error) {
     if (error instanceof InvalidOptionError) return error;
@@ -165,8 +176,6 @@ async function connect<Session extends object, Features extends FeatureSet>(
   browser: HeldBrowser<Session>,
 ): Promise<Lease<Session, Features>> {
   const { connector } = call.plan;
-  const { pool, grant } = browser.context;
-  verifyGrant(pool.idOrName, grant, call.how);
   await browser.cleanFirst();
   const link = connector && (await Link.open(browser.context, connector, call));
   browser.noteReached();
@@ -179,7 +188,6 @@ function outcomeOf<Session extends object>(
   { endsWith, context: { pool } }: HeldBrowser<Session>,
   { facts }: Acquisition<Session>,
 ): Outcome | undefined {
-  if (error instanceof InvalidOptionError) return { kind: 'unfit', error };
   if (!(error instanceof ConnectError)) return undefined;
   const { status, unreachedBy: cause } = error;
   const isRefused = cause !== undefined || refusesUpgrade(status ?? 0);

@@ -89,6 +89,19 @@ describe('the next pool is asked at once', () => {
 });
 
 describe('the call fails at once', () => {
+  it('after an option that no browser can do, and leases no browser of the next pool', async () => {
+    const connector = {
+      ...second.connector,
+      connect: async () => ({ handles: { page: 1, session: 2 }, isConnected: () => true }),
+    };
+    const error = await rejection(
+      withPooledBrowser(pools, () => 'value', { connector: connector as never, onEvent }),
+    );
+    expect(error).toMatchObject({ name: 'InvalidOptionError', option: 'connector' });
+    expect(error.message).not.toContain('Pool "first"');
+    expect([requestsTo(first), requestsTo(second)]).toEqual([1, 0]);
+  });
+
   it.each([
     ['a wrong token', 401, 'unauthorized'],
     ['a permission that is missing', 403, 'forbidden'],
@@ -134,6 +147,17 @@ it('the polls of all but the last pool end at failoverAfter, and after the last 
     { from: 'second', to: 'first' },
   ]);
   expect(waits).toEqual([1, 1, 1]);
+});
+
+it('a lost answer of the second pool does not end the call while a request to the first one is open', async () => {
+  let answer!: () => void;
+  first.service.script('acquire', (response) => (answer = () => reply(response, { status: 204 })), {
+    status: 200,
+    json: first.session(),
+  });
+  second.service.script('acquire', refusal(502));
+  expect(await run({ failoverAfter: 60 })).toMatchObject({ pool: 'first', unknownAcquires: 2 });
+  answer();
 });
 
 it('a pool that was never reached is not asked again, and the error names what happened at each pool', async () => {
