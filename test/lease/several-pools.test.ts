@@ -151,7 +151,7 @@ it('the polls of all but the last pool end at failoverAfter, and after the last 
 
 it('a lost answer of the second pool does not end the call while a request to the first one is open', async () => {
   let answer!: () => void;
-  first.service.script('acquire', (response) => (answer = () => reply(response, { status: 204 })), {
+  first.service.script('acquire', (response) => void (answer = () => reply(response, { status: 204 })), {
     status: 200,
     json: first.session(),
   });
