@@ -14,7 +14,6 @@ import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { isNameConflict } from '../shared/service-errors.js';
-
 import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
 import { adviceInside } from './nesting.js';
 import { Refusal } from './proxy-client.js';

@@ -5,7 +5,7 @@ import type { Granted, GrantReply } from '../pool/grant-reply.js';
 import type { PoolCore } from '../pool/pool-core.js';
 import { LinkedAbort, type Abortable } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer, type Backoff } from '../shared/clock.js';
-import { withSentence } from '../shared/errors.js';
+import { addAdvice } from '../shared/errors.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import { acquireTimeout, nameTaken, neverReached, tellReasons, type Attempts } from './acquire-errors.js';
 import type { LeaseStep } from './events.js';
@@ -361,7 +361,9 @@ export class Acquisition<Session extends object> {
     const taken = mayBeOurs ? nameTaken(error, name, this.facts) : undefined;
     if (taken || this.#reasons.size <= 1) return taken ?? error;
     const others = new Map([...this.#reasons].filter(([pool]) => pool !== this.#pool));
-    return withSentence(error, tellReasons(others));
+    const [text, reasons] = [error.message, tellReasons(others)].map((one) => one.replace(/\.$/, ''));
+    addAdvice(error, text!, reasons!);
+    return error;
   }
 
   #timeoutError(latest?: Outcome): Error {

@@ -328,12 +328,17 @@ export type PoolList<Session extends object = object> = readonly [
   ...BrowserPool<Session>[],
 ];
 
+/** The elements of a list, or the only pool. */
+export function listOf<Session extends object>(
+  given: Pools<Session>,
+): readonly (BrowserPool<Session> | string)[] {
+  // What is no list is refused when it is resolved.
+  return Array.isArray(given) ? (given as readonly (BrowserPool<Session> | string)[]) : [given as string];
+}
+
 /** Returns the pools of a call. A pool that is named twice is asked once. */
 export function resolvePools<Session extends object>(given: Pools<Session>): PoolList<Session> {
-  const all = Array.isArray(given)
-    ? (given as readonly (BrowserPool<Session> | string)[])
-    : [given as string];
-  const [first, ...further] = new Set(all.map((pool) => resolvePool<Session>(pool)));
+  const [first, ...further] = new Set(listOf(given).map((pool) => resolvePool<Session>(pool)));
   if (!first) throw new InvalidOptionError('pool', 'The list of pools must not be empty.');
   return [first, ...further];
 }

@@ -218,7 +218,8 @@ export class Gate<Reply extends Answer> {
   #wake(): void {
     if (this.#isAwake) return;
     this.#isAwake = true;
-    queueMicrotask(() => {
+    // Not `queueMicrotask`, which a test of the caller can have replaced.
+    void Promise.resolve().then(() => {
       this.#isAwake = false;
       this.#admit();
     });

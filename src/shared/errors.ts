@@ -54,13 +54,6 @@ export class PooledBrowserError extends Error {
 
 Object.defineProperty(PooledBrowserError.prototype, OWN, { value: true });
 
-/** Adds a sentence to the message of an error of this library, and returns the error. */
-export function withSentence<E extends Error>(error: E, more: string): E {
-  const { message, stack = '' } = error;
-  const longer = `${sentence(message)} ${safe(more)}`;
-  return Object.assign(error, { message: longer, stack: stack.replace(message, () => longer) });
-}
-
 /** Returns true for an error of this library, also of another copy of it. */
 export function isPooledBrowserError(error: unknown): error is PooledBrowserError {
   try {

@@ -22,6 +22,16 @@ it('leases, connects and releases while the timers are fake', async () => {
   await played[Symbol.asyncDispose]();
 });
 
+it('leases and releases while the microtasks are fake, as those of Jest are', async () => {
+  const played = await PlayedLease.start();
+  played.service.script('acquire', { status: 503 }, { status: 200, json: played.session() });
+  vi.useFakeTimers({ toFake: ['queueMicrotask'] });
+  const { run } = await played.run(() => 'value', { release: 'reuse', retry: { minTimeout: 1 } });
+  vi.useRealTimers();
+  expect(run).toMatchObject({ value: 'value', released: 'reused', acquireAttempts: 2 });
+  await played[Symbol.asyncDispose]();
+});
+
 it('closes a pool whose microtasks are fake, as those of Jest are', async () => {
   const played = await PlayedLease.start();
   const { run } = await played.run(() => 'value', { release: 'reuse' });

@@ -560,7 +560,8 @@ describe('with awaitRelease: false', () => {
     ['returns a value', () => 'value'],
     ['throws', fail(new Error('mine'))],
   ])('a run that %s ends during its release, for which pool.close() waits', async (_what, fn) => {
-    await using played = await PlayedLease.start();
+    // A browser with nothing to clean would be clean before the call has returned.
+    await using played = await PlayedLease.start({ cleanup: () => sleep(50) });
     const { late, settle } = answerLater({ status: 204 });
     played.service.script('release', late);
     const { run } = await played.run(fn, { awaitRelease: false });
@@ -573,8 +574,10 @@ describe('with awaitRelease: false', () => {
     settle();
     await closed;
     expect(played.told('released')).toMatchObject([{ sessionId, released: 'reused' }]);
-    const order = played.events.map(({ type }) => type).filter((type) => /^(ended|released)$/.test(type));
-    expect(order).toEqual(['ended', 'released']);
+    const order = played.events
+      .map(({ type }) => type)
+      .filter((type) => /^(ended|cleaned-up|released)$/.test(type));
+    expect(order).toEqual(['ended', 'cleaned-up', 'released']);
   });
 
   it('a release that failed after the run is reported, and a browser may be left', async () => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import { BrowserPool, serveProxy, type ProxyOptions } from '../../src/index.js';
+import { BrowserPool, isPoolServiceError, serveProxy, type ProxyOptions } from '../../src/index.js';
 import type { LocalPool } from '../../src/local.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
@@ -223,7 +223,10 @@ function endsOfProxy(connect: Connect): Record<string, End> {
       const at = await released;
       await client.leave().catch(() => {});
       // A browser whose pages could not be closed in time is destroyed instead.
-      if (options.release === 'leave') await pool.release(session, { reuse: false }).catch(() => {});
+      if (options.release === 'leave')
+        await pool.release(session, { reuse: false }).catch((error: unknown) => {
+          if (!isPoolServiceError(error) || error.status !== 404) throw error;
+        });
       await proxy.close();
       await pool.close();
       return at;
