@@ -560,11 +560,14 @@ describe('with awaitRelease: false', () => {
     ['returns a value', () => 'value'],
     ['throws', fail(new Error('mine'))],
   ])('a run that %s ends during its release, for which pool.close() waits', async (_what, fn) => {
-    // A browser with nothing to clean would be clean before the call has returned.
-    await using played = await PlayedLease.start({ cleanup: () => sleep(50) });
+    let cleanUp!: () => void;
+    const cleaned = new Promise<void>((resolve) => (cleanUp = resolve));
+    await using played = await PlayedLease.start({ cleanup: () => cleaned });
     const { late, settle } = answerLater({ status: 204 });
     played.service.script('release', late);
     const { run } = await played.run(fn, { awaitRelease: false });
+    // The call has not waited for the cleaning.
+    cleanUp();
     expect(run).toMatchObject({ released: 'pending', session: { session_id: sessionId } });
     expect(played.told('released')).toEqual([]);
     let hasClosed = false;
