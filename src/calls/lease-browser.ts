@@ -4,7 +4,7 @@ import type { Lease } from '../lease/lease.js';
 import type { Callback, LeaseFacts, LibraryTypes } from '../lease/options.js';
 import type { Download } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';
-import { resolvePool, resolvePools, type BrowserPool, type Pools } from '../pool/browser-pool.js';
+import { resolvePool, resolvePools, type Pools } from '../pool/browser-pool.js';
 import type { Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { withAbortGrace } from '../shared/abort.js';
@@ -148,7 +148,7 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
  * @param beside What needs a connection beside those of the program.
  */
 export async function leaseSession<Session extends object, Handles = never>(
-  pool: BrowserPool<Session>,
+  pool: Pools<Session>,
   options: SessionLeaseOptions<Session>,
   beside?: { readonly connector: Connector<Handles>; readonly exposeNetwork: string },
 ): Promise<Lease<Session, LeaseFeatures> | PooledLease<Handles, Session>> {
@@ -157,7 +157,7 @@ export async function leaseSession<Session extends object, Handles = never>(
   const settings = { ...read, exposeNetwork, reconnect: 'eager' } as const;
   const { openLease, createFeatures } = await loadLease();
   const features = await createFeatures(settings);
-  const plan = { pools: [pool], settings, features, loadDrivers, advise: adviceInside() } as const;
+  const plan = { pools: resolvePools(pool), settings, features, loadDrivers, advise: adviceInside() };
   return connector ? openLease({ ...plan, connector }) : openLease(plan);
 }
 

@@ -7,7 +7,7 @@ import type { AnySocket, Socket } from '../drivers/socket.js';
 import { verifyGrant } from '../lease/verify-connection.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { PoolList } from '../pool/browser-pool.js';
 import { coreOf } from '../pool/pool-core.js';
 import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
@@ -23,7 +23,6 @@ import type { AllSettings, ProxySettings } from './options.js';
 
 /** How the browsers of a proxy are leased, and how long they are kept. */
 export interface ProxyPlan {
-  readonly pool: BrowserPool<object>;
   readonly open: (how: HowToOpen) => Promise<Connected>;
   readonly settings: ProxySettings;
   readonly emit: (event: ProxyEvent) => void;
@@ -55,9 +54,9 @@ const NO_CLIENT = new Error('The client has disconnected.');
 /** The part of a lease that a proxy uses. */
 type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'context' | 'end'>;
 
-/** Leases a browser of a pool for the clients of a proxy. */
+/** Leases browsers for the clients of a proxy. */
 export function openFor<Session extends object>(
-  pool: BrowserPool<Session>,
+  pools: PoolList<Session>,
   settings: AllSettings<Session> & { readonly secret: boolean },
 ): ProxyPlan['open'] {
   // Without a secret, a client can be another user's.
@@ -69,15 +68,16 @@ export function openFor<Session extends object>(
     };
     const own = { ...settings, ...how, onEvent };
     const features = await createFeatures(own);
-    const plan = { pools: [pool], connector, settings: own, features, loadDrivers } as const;
+    const plan = { pools, connector, settings: own, features, loadDrivers };
     return openLease({ ...plan, advise: adviceInside() });
   };
-  const { refuses } = coreOf(pool).service;
+  const services = pools.map((pool) => coreOf(pool).service);
   return async ({ name = settings.name, ...how }) => {
     // A client chose the name, which must not be the reason of a refusal.
     const isPath = name !== settings.name;
     if (!isPath) return open({ ...how, name });
-    if (refuses?.({ name, tags: settings.tags })) return open({ ...how, name: undefined });
+    const isRefused = services.some(({ refuses }) => refuses?.({ name, tags: settings.tags }));
+    if (isRefused) return open({ ...how, name: undefined });
     return open({ ...how, name }).catch((error: unknown) => {
       if (!isNameTaken(error) || how.signal?.aborted) throw error;
       return open({ ...how, name: `${name}-${globalThis.crypto.randomUUID().slice(0, 6)}` });
@@ -192,12 +192,12 @@ export class ProxiedBrowser {
   }
 
   async #openApart(
-    { context: { sessionId, grant }, handles }: Connected,
+    { context: { pool, sessionId, grant }, handles }: Connected,
     { signal, protocol, extension }: HowToServe,
   ): Promise<AnySocket> {
     const { settings } = this.#plan;
     // The browser was leased for another client.
-    verifyGrant(this.#plan.pool.idOrName, grant, { protocol, connector: relay(settings.secret) });
+    verifyGrant(pool.idOrName, grant, { protocol, connector: relay(settings.secret) });
     const limit = new LinkedAbort(signal, settings.connectTimeout);
     try {
       const socket = await handles.openClient(limit.signal, protocol);

@@ -13,7 +13,7 @@ import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { AcquireTimeoutError } from '../shared/lease-errors.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { PoolList } from '../pool/browser-pool.js';
 import type { AllSettings, ProxySettings } from './options.js';
 import { NO_BIDI } from '../features/allowed-hosts/options.js';
 import { patternOf, readHosts } from '../shared/hosts.js';
@@ -99,11 +99,11 @@ export class ProxyServer implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   static async start<Session extends object>(
-    pool: BrowserPool<Session>,
+    pools: PoolList<Session>,
     settings: AllSettings<Session> & ProxySettings,
     how: Pick<ProxyPlan, 'emit' | 'endpoints'>,
   ): Promise<ProxyServer> {
-    const proxy = new ProxyServer({ pool, settings, ...how, open: openFor(pool, settings) });
+    const proxy = new ProxyServer({ settings, ...how, open: openFor(pools, settings) });
     await proxy.#listen();
     return proxy;
   }

@@ -1,4 +1,4 @@
-import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
+import { resolvePools, type Pools } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
@@ -36,23 +36,23 @@ export interface PoolProxy extends AsyncDisposable {
  * Serves an address on this machine at which any program can use a pool, by CDP or WebDriver BiDi: each connection leases a
  * browser, and releases it when it ends. A name at the end of the path (`/alice`) names a browser that outlasts its connection, and its lease.
  *
- * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment. Its option `limit` is the number
- *   of browsers that are leased at once.
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment, or several in the order in
+ *   which they are asked. The option `limit` of each is the number of its browsers that are leased at once.
  * @throws `InvalidOptionError`, also if the port is in use.
  */
 export async function serveProxy<Session extends object = BrowserSession>(
-  pool: BrowserPool<Session> | string,
+  pool: Pools<Session>,
   options: ProxyOptions<Session> = {},
 ): Promise<PoolProxy> {
   const fromHere = callSite();
   const settings = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
   if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
   const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
-  const resolved = resolvePool(pool);
+  const pools = resolvePools(pool);
   const starting = async () => {
     const { ProxyServer, PlaywrightEndpoint } = await loadServer();
     const playwright = new PlaywrightEndpoint();
-    const server = await ProxyServer.start(resolved, settings, { emit, endpoints: [playwright] });
+    const server = await ProxyServer.start(pools, settings, { emit, endpoints: [playwright] });
     return Object.assign(server, { playwrightUrl: server.urlOf(playwright) });
   };
   return fromHere(starting());

@@ -5,7 +5,7 @@ import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import type { RunSummary } from '../calls/run.js';
 import { ABOUT_TOKEN, addLeaseOptions, addPoolArgument, type LeaseCommandOptions } from './options.js';
-import { openPool } from './service.js';
+import { openPools } from './service.js';
 import { formatTable, note, printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
@@ -34,10 +34,10 @@ interface AcquireOptions extends LeaseCommandOptions {
 }
 
 /** Leases a browser and holds it until a signal, or the end of stdin. */
-async function acquire(poolName: string, options: AcquireOptions, signal: AbortSignal): Promise<void> {
-  await using pool = await openPool(poolName, options);
+async function acquire(poolList: string, options: AcquireOptions, signal: AbortSignal): Promise<void> {
+  await using pools = await openPools(poolList, options);
   const { describeReplays, leaseFromCommand } = await import('./lease.js');
-  await using lease = await leaseFromCommand(pool, { ...options, signal });
+  await using lease = await leaseFromCommand(pools, { ...options, signal });
   const { grant } = lease;
   const { revealSession } = await import('../pool/session.js');
   // The JSON of a session hides its secrets, which are the result of this command.

@@ -15,7 +15,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .description('Checks everything that a lease needs, step by step, and prints how to correct each fault.')
     .argument(
       '[pool]',
-      'id or name of a pool to lease from (default: BROWSER_POOL); without a pool, nothing is leased',
+      'id or name of a pool to lease from, or several (default: BROWSER_POOL); without a pool, nothing is leased',
       environment.pool(),
     )
     .option('--lease', 'lease one browser, once; a service without pools needs no pool')
@@ -51,16 +51,31 @@ interface DoctorOptions extends Case {
 }
 
 /** Runs all checks and prints each finding. Exits with a failure when a check failed. */
-async function doctor({ json, ...examined }: DoctorOptions): Promise<void> {
+async function doctor({ json, ...on }: DoctorOptions): Promise<void> {
   const paint = paintFor(process.stdout);
-  const print = (finding: Finding) => process.stdout.write(`${describeFinding(finding, paint)}\n`);
-  const checks = await examine(examined, json ? () => {} : print);
+  const print = (text: string) => void (json || process.stdout.write(`${text}\n`));
+  const cases = on.pool === undefined ? [on] : await casesOf(on.pool, on);
+  const checks: Finding[] = [];
+  for (const one of cases) {
+    const pool = cases.length > 1 ? one.pool : undefined;
+    if (pool !== undefined) print(paint('bold', `${checks.length === 0 ? '' : '\n'}${pool}`));
+    const found = await examine(one, (finding) => print(describeFinding(finding, paint)));
+    checks.push(...found.map((finding) => (pool === undefined ? finding : { pool, ...finding })));
+  }
   const ok = checks.every(({ status }) => status !== 'failed');
   if (json) printJson({ ok, checks });
   if (!ok) throw new ExitStatus(EXIT.failed);
 }
 
+/** The case of each pool of a list. */
+async function casesOf(list: string, on: Case): Promise<Case[]> {
+  const { namedPools } = await import('./service.js');
+  return (await namedPools(list, on)).map(({ name, ...at }) => ({ ...on, ...at, pool: name }));
+}
+
 interface Finding extends Result {
+  /** The pool, of several. */
+  pool?: string;
   check: string;
   /** Duration of the check in ms. */
   elapsed: number;

@@ -1,12 +1,18 @@
 import type { Command } from 'commander';
 import { askFirst } from './confirm.js';
 import type { Interruption } from './interruption.js';
-import { ABOUT_TOKEN, addPoolArgument, addServiceOption, type ServiceOptions } from './options.js';
-import { openPool, refuseLocal } from './service.js';
+import {
+  ABOUT_ONE_POOL,
+  ABOUT_TOKEN,
+  addPoolArgument,
+  addServiceOption,
+  type ServiceOptions,
+} from './options.js';
+import { onePool, openPool, refuseLocal } from './service.js';
 import { printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addPoolArgument(addServiceOption(command))
+  addPoolArgument(addServiceOption(command), ABOUT_ONE_POOL)
     .description('Destroys the idle browsers of a pool for all its users, but no leased ones. Asks first.')
     .option('--yes', "don't ask; required without a terminal")
     .option('--json', 'print JSON')
@@ -26,9 +32,10 @@ interface FlushOptions extends ServiceOptions {
 }
 
 /** Destroys the idle browsers of a pool after a confirmation. */
-async function flush(poolName: string, options: FlushOptions, signal: AbortSignal): Promise<void> {
-  await refuseLocal(options);
-  await using pool = await openPool(poolName, options);
+async function flush(given: string, options: FlushOptions, signal: AbortSignal): Promise<void> {
+  const { name: poolName, ...at } = await onePool(given, options);
+  await refuseLocal(at);
+  await using pool = await openPool(poolName, at);
   if (!options.yes) {
     const question = `Destroy all idle browsers of pool ${poolName} at ${pool.baseUrl}, for all its users?`;
     await askFirst(question, 'Nothing was flushed.', signal);

@@ -2,7 +2,7 @@ import type { RunEvent } from '../calls/events.js';
 import { leaseSession } from '../calls/lease-browser.js';
 import type { RunSummary } from '../calls/run.js';
 import type { Connector } from '../drivers/connector.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
+import type { Pools } from '../pool/browser-pool.js';
 import type { Grant, Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { LinkedAbort } from '../shared/abort.js';
@@ -27,7 +27,7 @@ interface SessionLease<Handles> extends AsyncDisposable {
  * @param connector For the connection that exposes hosts.
  */
 export async function leaseFromCommand<Handles = never>(
-  pool: BrowserPool,
+  pool: Pools,
   { signal, ...options }: LeaseCommandOptions & { signal: AbortSignal },
   connector?: Connector<Handles>,
 ): Promise<SessionLease<Handles>> {
@@ -79,6 +79,12 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
       // A service that was never reached is given up earlier.
       if (event.error instanceof PoolConnectionError) return `${reason} Retrying.`;
       return `${sentence(reason)} Retrying for up to ${duration(acquireTimeout)} in total.`;
+    }
+    case 'failover': {
+      const reason = event.error
+        ? sentence(oneLine(event.error.message))
+        : `Pool ${event.from} has no browser.`;
+      return `${reason} The next pool is asked: ${event.to}.`;
     }
     case 'outcome-unknown':
       return `${oneLine(event.error.message)} A browser may be leased now, until its inactivity timeout ends the lease.`;

@@ -8,7 +8,7 @@ import { askFirst } from './confirm.js';
 import { CliError, EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, time, type ServiceOptions } from './options.js';
-import { openPool, serviceOf, withService } from './service.js';
+import { onePool, openPool, serviceOf, withService } from './service.js';
 import { formatTable, note, printJson } from './terminal.js';
 import { isError } from '../shared/globals.js';
 
@@ -21,7 +21,10 @@ export function define(command: Command, { signal }: Interruption): void {
     .option('--yes', "don't ask; required without a terminal")
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
-    .action(async (pool: string | undefined, options: object) => leases({ ...options, pool, signal }));
+    .action(async (given: string | undefined, options: ServiceOptions) => {
+      const { name: pool, ...at } = given === undefined ? { name: given } : await onePool(given, options);
+      return leases({ ...options, ...at, pool, signal });
+    });
 }
 
 const HELP = `

@@ -15,7 +15,7 @@ import {
   separatePool,
   wholeNumberArgument,
 } from './options.js';
-import { openPool } from './service.js';
+import { openPools } from './service.js';
 import {
   ABOUT_REDIS,
   addTaskOptions,
@@ -129,16 +129,16 @@ Examples:
   $ ./list-urls | pooled-browser map scrapers title.mjs | jq -r .value.title`;
 
 /** Runs the task of a script for each input. Checks the whole command before it leases a browser. */
-async function map(poolName: string, command: MapCommand, signal: AbortSignal): Promise<void> {
+async function map(poolList: string, command: MapCommand, signal: AbortSignal): Promise<void> {
   const { out, format, retries, stopAfterFailures, ordered } = command;
   const checkpoint = checkpointOf(command);
-  await using pool = await openPool(poolName, command);
+  await using pools = await openPools(poolList, command);
   await checkOut(command);
   await checkArtifacts(command);
   using inputs = await openInputs(command.inputs, signal, await inputCheckOf(command));
   const { task, options } = await loadTask(command);
   using report = new MapReport(out, { signal, text: 'Stopping the tasks' });
-  const outcomes = mapPooledBrowsers(pool, inputs.lines, returningData(task), {
+  const outcomes = mapPooledBrowsers(pools, inputs.lines, returningData(task), {
     ...settingsOf(command, report),
     retries,
     stopAfterFailures,

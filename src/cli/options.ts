@@ -6,8 +6,8 @@ import { environment } from '../shared/environment.js';
 
 /** Options of each command that sends requests to a service. */
 export interface ServiceOptions {
-  baseUrl?: string;
-  service?: string;
+  baseUrl?: string | undefined;
+  service?: string | undefined;
 }
 
 export function addServiceOption(command: Command): Command {
@@ -16,14 +16,14 @@ export function addServiceOption(command: Command): Command {
     .option('--base-url <url>', 'address of the service, or "local" (default: BROWSER_POOL_BASE_URL)');
 }
 
+const ABOUT_POOLS =
+  'id or name of the pool, or several: NAME, SERVICE:NAME or local, with commas (default: BROWSER_POOL)';
+export const ABOUT_ONE_POOL = 'id or name of the pool: NAME or SERVICE:NAME (default: BROWSER_POOL)';
+
 /** Adds the pool as the first argument. It may be left out where BROWSER_POOL names the pool. */
-export function addPoolArgument(command: Command): Command {
+export function addPoolArgument(command: Command, about = ABOUT_POOLS): Command {
   const pool = environment.pool();
-  return command.argument(
-    pool === undefined ? '<pool>' : '[pool]',
-    'id or name of the pool (default: BROWSER_POOL)',
-    pool,
-  );
+  return command.argument(pool === undefined ? '<pool>' : '[pool]', about, pool);
 }
 
 /**

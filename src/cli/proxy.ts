@@ -24,7 +24,7 @@ import {
   wholeNumberArgument,
   type LeaseCommandOptions,
 } from './options.js';
-import { openPool } from './service.js';
+import { openPools } from './service.js';
 import { formatNote, note, oneLine, paintFor, printJson, type Format, type Paint } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
@@ -35,7 +35,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .option('--port <port>', 'TCP port; 0 for any free port', wholeNumberArgument(0, 65_535), 9333)
     .option('--no-secret', 'an address without a random path, for programs that take only a port: see below')
     .option('--share', 'one browser for all clients, from the first of them until the end, or --idle-timeout')
-    .option('--max <n>', 'browsers to lease at once', wholeNumberArgument(1))
+    .option('--max <n>', 'browsers to lease at once, of each pool', wholeNumberArgument(1))
     .addOption(
       new Option('--keep <seconds>', 'time for which a browser with a name waits for its next client')
         .argParser(seconds)
@@ -92,21 +92,21 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
 }
 
 /** Serves a pool until a signal. */
-async function proxy(poolName: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
+async function proxy(poolList: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
   const { port, secret, share, max, keep, idleTimeout, record, recordTo, json } = options;
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
-  await using pool = await openPool(poolName, options, max);
+  await using pools = await openPools(poolList, options, max);
   const report = json ? JSON_REPORT : new TextReport();
   const log = createLeaseLog(options.acquireTimeout, report.note);
   const saving = new Set<Promise<void>>();
   const onClient = (event: ProxyEvent) => {
     if (event.type !== 'released' || recordTo === undefined) return report.print(event);
-    const saved = saveVideos(pool, event, recordTo, report.note).then((files) => report.print(event, files));
+    const saved = saveVideos(pools, event, recordTo, report.note).then((files) => report.print(event, files));
     saving.add(saved);
     return void saved.then(() => saving.delete(saved));
   };
   const { serveProxy } = await import('../calls/serve-proxy.js');
-  const server = await serveProxy(pool, {
+  const server = await serveProxy(pools, {
     ...leaseSettings(options),
     replays: record || recordTo !== undefined ? 'record' : 'list',
     port,
@@ -117,7 +117,7 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
     onClient,
     onEvent: (event: RunEvent) => (isShown(event) ? undefined : log(event)),
   });
-  report.begin(poolName, server);
+  report.begin(poolList, server);
   if (!signal.aborted) await once(signal, 'abort');
   process.stderr.write('Stopping.\n');
   await server.close();
@@ -134,12 +134,15 @@ type Released = Extract<ProxyEvent, { type: 'released' }>;
 
 /** Saves the videos of a lease, and returns the paths. Never rejects. */
 async function saveVideos(
-  pool: BrowserPool,
+  pools: readonly BrowserPool[],
   { sessionId, summary }: Released,
   folder: string,
   print: (text: string) => void,
 ): Promise<string[]> {
-  const save = async (id: string): Promise<string[]> => {
+  // Pools of several services may have one name.
+  const owners = pools.filter(({ idOrName }) => idOrName === summary.pool);
+  const save = async (id: string, [pool, ...others] = owners): Promise<string[]> => {
+    if (!pool) return [];
     const path = join(folder, `${randomUUID()}.video`);
     try {
       const { type } = await pool.downloadReplay(sessionId, id, path);
@@ -149,6 +152,7 @@ async function saveVideos(
       return [(await placeFile(path, folder, { name, mustStay: false })).path];
     } catch (error) {
       await rm(path, { force: true });
+      if (others.length > 0) return save(id, others);
       print(`The recording ${id} was not saved: ${oneLine((error as Error).message)}`);
       return [];
     }

@@ -15,7 +15,7 @@ import { openInputs, type InputLines } from './map-inputs.js';
 import { checkOut, checkpointOf, printRecord, writeTable } from './map-out.js';
 import { MapReport } from './map-report.js';
 import { KnownInputs } from './queue-inputs.js';
-import { openPool } from './service.js';
+import { openPools } from './service.js';
 import { checkArtifacts, loadTask, redisOf, workSettingsOf, type MapCommand } from './task-command.js';
 
 /** Most jobs in Redis at a time: a part of a long file. */
@@ -25,14 +25,14 @@ const LIST = 'default';
 
 /** Runs a job through a queue: adds the inputs, works, and collects the results of all workers. */
 export async function mapByQueue(
-  poolName: string,
+  poolList: string,
   command: MapCommand,
   queue: string,
   signal: AbortSignal,
 ): Promise<void> {
   const queueName = readQueueName(queue);
   const connection = redisOf(command);
-  await using pool = await openPool(poolName, command);
+  await using pools = await openPools(poolList, command);
   await Promise.all([checkOut(command), checkArtifacts(command)]);
   const { task, options } = await loadTask(command);
   const known = new KnownInputs(checkpointOf(command) ?? `the queue ${queueName}`);
@@ -47,7 +47,7 @@ export async function mapByQueue(
     LIST,
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
-  const working = workPooledBrowsers(queueName, pool, task, {
+  const working = workPooledBrowsers(queueName, pools, task, {
     ...workSettingsOf(command, report),
     onProgress: progress.ofThisProcess,
     ...options,

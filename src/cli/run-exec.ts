@@ -10,8 +10,7 @@ import type { OpenClient } from '../drivers/socket.js';
 import { headersTo, trustedUrl } from '../drivers/trusted-url.js';
 import { verifyGrant } from '../lease/verify-connection.js';
 import { featureChecks, optionsOfEnvironment } from '../features/options.js';
-import type { BrowserPool } from '../pool/browser-pool.js';
-import { coreOf } from '../pool/pool-core.js';
+import type { Pools } from '../pool/browser-pool.js';
 import type { Grant } from '../services/browser-service.js';
 import { onAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
@@ -21,7 +20,7 @@ import { CliError, EXIT, exitCodeOf } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { createLeaseLog, describeReplays, leaseFromCommand } from './lease.js';
 import { leaseSettings, type LeaseCommandOptions } from './options.js';
-import { openPool } from './service.js';
+import { openPools } from './service.js';
 import { note } from './terminal.js';
 
 export interface ExecOptions extends LeaseCommandOptions {
@@ -36,20 +35,22 @@ export interface ExecOptions extends LeaseCommandOptions {
 
 /** Runs a command with leased browsers, and returns its exit code. */
 export async function runExec(
-  poolName: string,
+  poolList: string,
   command: readonly string[],
   options: ExecOptions,
   interruption: Interruption,
 ): Promise<number> {
   const { signal } = interruption;
-  await using pool = await openPool(poolName, options);
+  await using pools = await openPools(poolList, options);
   const run: Run = async (addresses) => {
     signal.throwIfAborted();
     return runCommand(command, addresses, options.passEnv, interruption);
   };
   // With a limit, the address of the service would lead past it.
   const isProxied = options.playwright || options.lazy || isLimited(options);
-  return isProxied ? await withProxy(pool, options, run) : await withLease(pool, { ...options, signal }, run);
+  return isProxied
+    ? await withProxy(pools, options, run)
+    : await withLease(pools, { ...options, signal }, run);
 }
 
 function isLimited({ allowHosts = environment.allowedHosts() }: ExecOptions): boolean {
@@ -73,15 +74,16 @@ type Run = (addresses: Addresses) => Promise<number>;
 
 /** Leases a browser, and gives the command the addresses of the service. */
 async function withLease(
-  pool: BrowserPool,
+  pools: Pools,
   options: ExecOptions & { signal: AbortSignal },
   run: Run,
 ): Promise<number> {
   const { exposeNetwork = optionsOfEnvironment(featureChecks.proxy).exposeNetwork, localEndpoint } = options;
-  const leased = await leaseFromCommand(pool, { ...options, exposeNetwork }, EXPOSING);
+  const leased = await leaseFromCommand(pools, { ...options, exposeNetwork }, EXPOSING);
   try {
     const { lease, grant } = leased;
-    const { trust } = coreOf(pool).client;
+    const { pool } = lease.context;
+    const { trust } = pool.client;
     const exposing = 'handles' in lease ? lease : undefined;
     if (exposing) onAbort(exposing.context.signal, () => note(LOST));
     const needsCdp = localEndpoint ? '--local-endpoint' : undefined;
@@ -116,14 +118,14 @@ function hasEntries(record: object): boolean {
  * Gives the command an address of this machine, at which browsers are leased when it connects: one for all its connections, or
  * one for each worker of a suite.
  */
-async function withProxy(pool: BrowserPool, options: ExecOptions, run: Run): Promise<number> {
+async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<number> {
   const { playwright: isSuite, idleTimeout } = options;
   const fault = isSuite && new PlaywrightEndpoint().fault(true);
   if (fault) throw new CliError(fault.reason);
   // Between the lines of the tests, nobody would see them.
   const links: string[] = [];
   try {
-    await using proxy = await serveProxy(pool, {
+    await using proxy = await serveProxy(pools, {
       ...leaseSettings(options),
       // A browser that is cleaned need not be destroyed.
       ...(!options.isReleaseGiven && { release: 'auto' }),

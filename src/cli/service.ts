@@ -50,6 +50,37 @@ export async function openPool(
   return new BrowserPool<object>(idOrName, { service, baseUrl, token, limit }) as BrowserPool;
 }
 
+/** The pools of a command. */
+type OpenPools = readonly [BrowserPool, ...BrowserPool[]] & AsyncDisposable;
+
+/**
+ * Creates a client of each pool of a list. Nothing is sent yet.
+ *
+ * @param limit Most leases at once, of each pool.
+ * @throws CliError when the address or the token of a pool is missing.
+ */
+export async function openPools(list: string, options: ServiceOptions, limit?: number): Promise<OpenPools> {
+  const named = await namedPools(list, options);
+  const pools = await Promise.all(named.map(({ name, ...at }) => openPool(name, at, limit)));
+  const close = async () => void (await Promise.all(pools.map((pool) => pool.close())));
+  return Object.assign(pools, { [Symbol.asyncDispose]: close }) as unknown as OpenPools;
+}
+
+/** A pool that a list names, and its service: that of the options, unless the name has its own. */
+export type NamedPool = ServiceOptions & { readonly name: string };
+
+export async function namedPools(list: string, { service, baseUrl }: ServiceOptions): Promise<NamedPool[]> {
+  const { readPoolNames } = await import('../pool/pool-names.js');
+  return readPoolNames(list).map((one) => (one.baseUrl === undefined ? { service, baseUrl, ...one } : one));
+}
+
+/** @throws CliError if a list names more than one pool, for a command that does something to one. */
+export async function onePool(list: string, options: ServiceOptions): Promise<NamedPool> {
+  const [first, ...more] = await namedPools(list, options);
+  if (first && more.length === 0) return first;
+  throw new CliError(`This command takes one pool, not ${list}. Pass its name.`, EXIT.usage);
+}
+
 /**
  * Calls a function with a client of the service, for requests that belong to no pool.
  *

@@ -3,7 +3,7 @@ import { readQueueName } from '../jobs/queue/options.js';
 import type { Interruption } from './interruption.js';
 import { MapReport } from './map-report.js';
 import { ABOUT_TOKEN, addPoolAndArguments, isScriptFirst, separatePool, timeout } from './options.js';
-import { openPool } from './service.js';
+import { openPools } from './service.js';
 import {
   ABOUT_REDIS,
   addTaskOptions,
@@ -56,10 +56,10 @@ interface WorkCommand extends TaskCommandOptions {
 }
 
 /** Works for a queue until the signal aborts. Checks the whole command before it takes an input. */
-async function work(poolName: string, command: WorkCommand, signal: AbortSignal): Promise<void> {
+async function work(poolList: string, command: WorkCommand, signal: AbortSignal): Promise<void> {
   const queueName = readQueueName(command.queue);
   const connection = redisOf(command);
-  await using pool = await openPool(poolName, command);
+  await using pools = await openPools(poolList, command);
   await checkArtifacts(command);
   const { task, options } = await loadTask(command);
   using report = new MapReport(`the queue ${queueName}`, {
@@ -69,7 +69,7 @@ async function work(poolName: string, command: WorkCommand, signal: AbortSignal)
   report.note(`Working for the queue ${queueName}. Stop with Ctrl-C.`);
   try {
     const { workPooledBrowsers } = await import('../jobs/queue/work.js');
-    const { done, failed } = await workPooledBrowsers(queueName, pool, task, {
+    const { done, failed } = await workPooledBrowsers(queueName, pools, task, {
       ...workSettingsOf(command, report),
       idleTimeout: command.idleTimeout,
       ...options,

@@ -125,17 +125,16 @@ export function tokenOf(service: BrowserService, url: URL): Token | undefined {
   const [name, own] = environment.firstOf(variables) ?? [];
   if (name !== undefined) return readOption(tokenCheck, name, own);
   if (service.isTokenOptional) return undefined;
-  if (token === undefined) {
-    const names = [TOKEN_VARIABLE, ...variables].join(' or ');
-    const message = `The access token is missing. Pass the option token, or set ${names}.`;
-    throw new InvalidOptionError('token', message);
-  }
   const owner = address ? `the service at ${address.origin} (BROWSER_POOL_BASE_URL)` : 'the default service';
-  throw new InvalidOptionError(
-    'token',
-    `The access token is missing. ${TOKEN_VARIABLE} is the token of ${owner}, and is not sent to ${url.origin}. ` +
-      `Pass the option token, or set BROWSER_POOL_BASE_URL to the address of this service.`,
-  );
+  const others =
+    token === undefined
+      ? ''
+      : ` ${TOKEN_VARIABLE} is the token of ${owner}, and is not sent to ${url.origin}.`;
+  const names = isForThis ? [TOKEN_VARIABLE, ...variables] : variables;
+  const place =
+    names.length > 0 ? names.join(' or ') : 'BROWSER_POOL_BASE_URL to the address of this service';
+  const message = `The access token is missing.${others} Pass the option token, or set ${place}.`;
+  throw new InvalidOptionError('token', message);
 }
 
 /** The variables with the key of a service, if the address is its own. */

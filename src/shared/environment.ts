@@ -5,7 +5,7 @@ type BrowserVariable = 'CHROME_PATH' | 'FIREFOX_PATH';
 export const environment = {
   /** Address of the service, such as `https://pool.example.com/v1`. */
   baseUrl: () => read('BROWSER_POOL_BASE_URL'),
-  /** Id or name of the pool, where no argument or option names one. */
+  /** The pools, where no argument or option names one: `NAME`, `SERVICE:NAME` or `local`, with commas between. */
   pool: () => read('BROWSER_POOL'),
   /** Name of the service, such as `browserbase`. */
   service: () => read('BROWSER_POOL_SERVICE'),
