@@ -76,6 +76,7 @@ export { runOf, type FailedRun, type Run, type RunSummary, type Stage, type Timi
 export type { LeaseOutcome, ReleaseChoice, Released } from './lease/summary.js';
 export { BrowserPool, type Pools } from './pool/browser-pool.js';
 export type { BrowserService, Replay, ReplayRequest } from './services/browser-service.js';
+export type { SessionOptions } from './services/session-options.js';
 export type { DownloadedReplay } from './pool/download-replay.js';
 export type { PoolEvent } from './pool/events.js';
 export type {

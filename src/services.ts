@@ -3,7 +3,7 @@
  *
  * @module pooled-browser/services
  */
-export { kernel, type KernelOptions, type KernelService } from './services/kernel.js';
+export { kernel, type KernelCreate, type KernelOptions, type KernelService } from './services/kernel.js';
 export type { BrowserSession } from './services/kernel-api.js';
 export { webdriver, type WebDriverOptions, type WebDriverSession } from './services/webdriver.js';
 export { cdp, type CdpSession } from './services/cdp.js';
@@ -45,4 +45,5 @@ export {
   type SessionSearch,
   type VideoSearch,
 } from './services/browser-service.js';
+export type { SessionFields, SessionOptions } from './services/session-options.js';
 export { listAt, objectAt, optionalTextAt, path, textAt, urlAt, valueAt } from './services/service-json.js';

@@ -20,10 +20,10 @@ export async function serviceOf(options: ServiceOptions): Promise<{
   /** The token of the environment is for this service. */
   readonly hasToken: boolean;
 }> {
-  const { addressOfEnvironment, serviceNamed } = await import('../pool/named-service.js');
+  const { addressOfEnvironment, apiOf, serviceNamed } = await import('../pool/named-service.js');
   const ofEnvironment = environment.service();
   const name = options.service ?? ofEnvironment;
-  const hasToken = (name ?? DEFAULT) === (ofEnvironment ?? DEFAULT);
+  const hasToken = apiOf(name ?? DEFAULT) === apiOf(ofEnvironment ?? DEFAULT);
   const address = options.baseUrl ?? (hasToken ? addressOfEnvironment() : undefined);
   const { service, baseUrl } = serviceNamed(name, address);
   if (baseUrl === undefined) throw new CliError(NO_ADDRESS, EXIT.usage);

@@ -132,9 +132,9 @@ function orderOf<Session extends object, Features extends FeatureSet>(
   const { settings, emit } = context;
   // Another program, or a new connection, uses the session after its first connection.
   const keepAlive = !plan.connector || settings.reconnect !== false;
-  const { name, tags } = settings;
+  const { name, tags, sessionOptions } = settings;
   // Not a literal with several spreads, which has a hidden class of its own: thousands of calls may wait.
-  const wanted = Object.assign({ name, tags, keepAlive }, hooks.request());
+  const wanted = Object.assign({ name, tags, sessionOptions, keepAlive }, hooks.request());
   const refusalOf = (pool: PoolCore) => refusal(call, pool);
   return { pools, settings, lifetime, number, emit, wanted, refusalOf, advise: plan.advise };
 }

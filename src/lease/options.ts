@@ -1,5 +1,6 @@
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { ContextChoice, Protocol } from '../drivers/connector.js';
+import { sessionOptionsChecks, type SessionOptions } from '../services/session-options.js';
 import { leaseMark } from '../pool/lease-mark.js';
 import { leaseName, ownerChecks, tagsOfLease, type OwnerOptions } from '../pool/pool-options.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
@@ -86,6 +87,11 @@ export interface AcquisitionOptions extends OwnerOptions {
    */
   tags?: Readonly<Record<string, string>> | undefined;
   /**
+   * What the session should have: region, viewport, proxy, timeout, stealth, profile. A service, or a pool, that has nothing like
+   * one of them refuses it by name before the first request; of several pools, such a pool is not asked. Default: as the pool is.
+   */
+  sessionOptions?: SessionOptions | undefined;
+  /**
    * Total time to wait for a browser, in ms.
    * @default 300_000
    */
@@ -121,6 +127,7 @@ export const acquisitionChecks = checksOf<AcquisitionOptions>()({
   ...ownerChecks,
   name: optional(leaseName()),
   tags: optional(tagsOfLease()),
+  sessionOptions: optional(group(sessionOptionsChecks)),
   acquireTimeout: optional(milliseconds(), 300_000),
   unreachableTimeout: optional(milliseconds(), 30_000),
   failoverAfter: optional(milliseconds(), 10_000),

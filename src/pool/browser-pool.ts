@@ -28,6 +28,7 @@ import {
   type AcquireOptions,
   type BrowserPoolOptions,
   type DownloadOptions,
+  type LocalBrowserKind,
   type ReleaseOptions,
   type RequestOptions,
 } from './pool-options.js';
@@ -44,10 +45,16 @@ const loadRequests = lazy(async () => {
   return { ...core, ...grant, ...response };
 });
 
-/** The own context of such a browser can't be cleared: the library opens the URL of the lease where its page is. */
-function withOnlyBidi(service: BrowserService): BrowserService {
-  const acquire: typeof service.acquire = (lease) => service.acquire({ ...lease, startUrl: undefined });
-  return { ...service, acquire, protocols: ['bidi'] };
+/** The service of browsers of this machine. */
+function ofThisMachine(service: BrowserService, browser: LocalBrowserKind = 'chromium'): BrowserService {
+  const local = { ...service, sessionOptions: 'browsers of this machine have nothing like it' };
+  if (browser === 'chromium') return local;
+  // Its own context can't be cleared: the library opens the URL of the lease where its page is.
+  return {
+    ...local,
+    acquire: (lease) => service.acquire({ ...lease, startUrl: undefined }),
+    protocols: ['bidi'],
+  };
 }
 
 /** A pool of browsers at a service. The constructor sends no request. */
@@ -75,8 +82,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
       ? { service: given.service, baseUrl: given.baseUrl ?? addressOf(given.service) }
       : serviceOfEnvironment(given.baseUrl);
     const url = serviceUrl(baseUrl, idOrName, { insecure });
-    const isFirefox = url.protocol === 'local:' && local?.browser === 'firefox';
-    const used: BrowserService = isFirefox ? withOnlyBidi(service) : service;
+    const used: BrowserService = url.protocol === 'local:' ? ofThisMachine(service, local?.browser) : service;
     // The caller names the type of the sessions of the environment's service.
     const typed = used as BrowserService<Session>;
     const token = given.token ?? tokenOf(service, url);

@@ -11,6 +11,7 @@ import {
   PoolServiceError,
 } from '../shared/service-errors.js';
 import type { LeaseRequest, ServiceAddress } from '../services/browser-service.js';
+import { acquireRequest } from '../services/check-service.js';
 import { headersFault } from '../services/check-service.js';
 import type { AcquireOutcome, Granted } from './grant-reply.js';
 import { ACQUIRE_GRACE, longestWait, requestedLease, type GrantRequest } from './grant-request.js';
@@ -66,7 +67,7 @@ export async function readGrantOf<Session extends object>({
   const { record = false, wait } = wanted;
   const lease = { ...wanted, pool: idOrName, id: globalThis.crypto.randomUUID(), record };
   const request = { ...how, lease };
-  const message = service.acquire(lease);
+  const message = acquireRequest(service, lease);
   const cut = createAbort();
   let ended: (() => void) | undefined;
   const onSend = () => {

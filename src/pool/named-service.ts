@@ -1,5 +1,6 @@
 import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord, jsonOf, showValue } from '../shared/json.js';
 import { optional, readOption } from '../shared/options.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserService } from '../services/browser-service.js';
@@ -11,7 +12,7 @@ import { browserless } from '../services/browserless.js';
 import { cdp } from '../services/cdp.js';
 import { cloudflare } from '../services/cloudflare.js';
 import { hyperbrowser } from '../services/hyperbrowser.js';
-import { kernel } from '../services/kernel.js';
+import { kernel, type KernelCreate } from '../services/kernel.js';
 import { steel } from '../services/steel.js';
 import { webdriver } from '../services/webdriver.js';
 
@@ -21,6 +22,7 @@ import { webdriver } from '../services/webdriver.js';
  */
 const SERVICES: Readonly<Record<string, (address: string | undefined) => BrowserService | undefined>> = {
   kernel: () => kernel,
+  'kernel:browsers': () => kernel({ create: createOfEnvironment() }),
   webdriver: (url) => webdriver({ url }),
   cdp: (url) => (url === undefined ? undefined : cdp(url)),
   browserless: (baseUrl) => browserless({ baseUrl }),
@@ -36,6 +38,18 @@ const SERVICES: Readonly<Record<string, (address: string | undefined) => Browser
 };
 
 export const SERVICE_NAMES: readonly string[] = Object.keys(SERVICES);
+
+/** The API of a service with this name: it has one address and one token. */
+export const apiOf = (name: string) => name.split(':', 1)[0]!;
+
+/** The fields of the request that creates a browser. @throws InvalidOptionError if they are no JSON object. */
+function createOfEnvironment(): KernelCreate {
+  const text = environment.kernelCreate() ?? '{}';
+  const create = jsonOf(text);
+  if (isRecord(create)) return create;
+  const message = `BROWSER_POOL_KERNEL_CREATE must be a JSON object, such as {"headless":true}, not ${showValue(text)}.`;
+  throw new InvalidOptionError('create', message);
+}
 const VARIABLE = 'BROWSER_POOL_SERVICE';
 const TOKEN_VARIABLE = 'BROWSER_POOL_ACCESS_TOKEN';
 

@@ -1,10 +1,10 @@
 import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { BrowserPool } from './browser-pool.js';
-import { SERVICE_NAMES, serviceNamed } from './named-service.js';
+import { apiOf, SERVICE_NAMES, serviceNamed } from './named-service.js';
 import type { BrowserPoolOptions } from './pool-options.js';
 
-/** A pool as the command line and `BROWSER_POOL` name it: `NAME`, `SERVICE:NAME` or `local`. */
+/** A pool as the command line and `BROWSER_POOL` name it: `NAME`, `SERVICE:NAME`, `kernel:browsers` or `local`. */
 export interface PoolName {
   readonly name: string;
   /** The service that stands before the name. */
@@ -25,19 +25,22 @@ export function readPoolNames(list: string): readonly PoolName[] {
 function readPoolName(text: string, list: string): PoolName {
   if (text === LOCAL) return { name: LOCAL, baseUrl: LOCAL };
   const colon = text.indexOf(':');
-  const name = text.slice(colon + 1);
+  const [before, name] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)];
   if (name === '')
     throw new InvalidOptionError('pool', `A name of a pool is missing in ${JSON.stringify(list)}.`);
-  if (colon === -1) return { name };
-  const service = text.slice(0, colon);
+  if (before === '') return { name };
+  // `kernel:browsers` is a service that needs no pool.
+  const isWhole = SERVICE_NAMES.includes(text);
+  const service = isWhole ? text : before;
   if (!SERVICE_NAMES.includes(service)) {
-    const message = `${text} names no service: before the colon, write one of ${SERVICE_NAMES.join(', ')}.`;
+    const message = `${text} names no service: before the colon, write one of ${SERVICE_NAMES.filter((one) => !one.includes(':')).join(', ')}.`;
     throw new InvalidOptionError('pool', message);
   }
   // The variables with a service and its address describe one service. Browsers of this machine are those of `local`.
   const address = environment.baseUrl();
-  const isDescribed = service === (environment.service() ?? 'kernel') && address !== LOCAL;
-  return { name, service, baseUrl: serviceNamed(service, isDescribed ? address : undefined).baseUrl };
+  const isDescribed = before === apiOf(environment.service() ?? 'kernel') && address !== LOCAL;
+  const { baseUrl } = serviceNamed(service, isDescribed ? address : undefined);
+  return { name: isWhole ? before : name, service, baseUrl };
 }
 
 /** The pool of this machine. */

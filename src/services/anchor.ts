@@ -1,5 +1,6 @@
 import { leaseTags, type BrowserService } from './browser-service.js';
 import { listAt, objectAt, optionalTextAt, path, valueAt } from './service-json.js';
+import { profileBy, proxyAs, type SessionFields } from './session-options.js';
 
 /** A session of Anchor. `util.inspect` and JSON show its URLs without their keys. */
 export interface AnchorSession {
@@ -87,6 +88,7 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
     waits: 'never',
     lossAdvice:
       'Anchor ends each session after 20 minutes by default: pass anchor({ session: { timeout: { max_duration: 60 } } }), in minutes.',
+    sessionOptions,
     acquire: (lease) => ({
       method: 'POST',
       path: '/v1/sessions',
@@ -119,6 +121,24 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
     probe: { method: 'GET', path: '/v1/sessions/all/status' },
   };
 }
+
+const sessionOptions: SessionFields = {
+  region: 'its proxies have regions, but not its browsers',
+  viewport: (viewport) => ({ browser: { viewport } }),
+  timeout: (ms) => ({ session: { timeout: { max_duration: Math.ceil(ms / 60_000) } } }),
+  stealth: (active) => ({ browser: { extra_stealth: { active } } }),
+  profile: profileBy('name', (name, persist) => ({ browser: { profile: { name, persist } } })),
+  proxy: proxyAs({
+    none: { session: { proxy: { active: false } } },
+    any: { session: { proxy: { type: 'anchor_proxy', active: true } } },
+    country: (country) => ({
+      session: { proxy: { type: 'anchor_proxy', active: true, country_code: country.toLowerCase() } },
+    }),
+    own: ({ server, username, password }) => ({
+      session: { proxy: { type: 'custom', active: true, server, username, password } },
+    }),
+  }),
+};
 
 const replays: Required<BrowserService>['replays'] = {
   // Links to files, with a signature.

@@ -1,5 +1,6 @@
 import type { PoolRecord } from './kernel-api.js';
 import { optionalTextAt } from './service-json.js';
+import type { SessionFields, SessionOptions } from './session-options.js';
 
 /** A request to a service, as data: another process can send it. */
 export interface ServiceRequest {
@@ -33,6 +34,8 @@ export interface LeaseRequest {
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /** URL that the browser opens. */
   readonly startUrl?: string | undefined;
+  /** What the session should have. Its fields are added to the body of the request: only a service without one needs it. */
+  readonly sessionOptions?: SessionOptions | undefined;
   /** Seconds to wait for a browser; undefined if the service decides. Only for a service with `waits: 'asked'`. */
   readonly wait?: number | undefined;
   /** The session must survive a lost connection: `reconnect`, `detach`, or another program uses it. */
@@ -214,6 +217,11 @@ export interface BrowserService<Session extends object = object> {
   /** Default of the option `limit`: most leases of one process at once. */
   readonly limit?: number;
 
+  /**
+   * How its acquire request says the options that mean the same at every service: their fields are added to its body. A text: why it
+   * has none of them. Default: it has nothing like them, and they are refused by name.
+   */
+  readonly sessionOptions?: SessionFields;
   /** Why the service can't store the name and the tags of a lease. It is called before anything is sent. Default: it can. */
   readonly refuses?: (lease: Pick<LeaseRequest, 'name' | 'tags'>) => LeaseFault | undefined;
   /** The request that leases a browser. `undefined`: none is needed, the connection itself is the lease. */

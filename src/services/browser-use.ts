@@ -9,6 +9,7 @@ import {
   type ServiceRequest,
 } from './browser-service.js';
 import { listAt, objectAt, optionalTextAt, path, textAt, valueAt } from './service-json.js';
+import { profileBy, proxyAs, type SessionFields } from './session-options.js';
 
 /** A browser of Browser Use. `util.inspect` and JSON show it without its CDP URL. */
 export interface BrowserUseSession {
@@ -81,14 +82,11 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     lossAdvice:
       'Browser Use ends each session after 60 minutes by default: pass browserUse({ timeout: 240 }), in minutes.',
     refuses: (lease) => labelFault(lease, metadata),
+    sessionOptions,
     acquire: (lease) => ({
       method: 'POST',
       path: '/browsers',
-      body: {
-        ...create,
-        ...(lease.record && { enableRecording: true }),
-        metadata: labelsOf(lease),
-      },
+      body: { ...create, ...(lease.record && { enableRecording: true }), metadata: labelsOf(lease) },
     }),
     grant: (json) => {
       const session = objectAt<BrowserUseSession>(json, [], ['id', 'cdpUrl']);
@@ -110,6 +108,28 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     probe: listActive(0),
   };
 }
+
+const sessionOptions: SessionFields = {
+  viewport: ({ width, height }) => ({ browserScreenWidth: width, browserScreenHeight: height }),
+  timeout: (ms) => ({ timeout: Math.ceil(ms / 60_000) }),
+  profile: profileBy('id', (profileId, save) =>
+    save === undefined ? { profileId } : 'it decides itself whether a profile is saved',
+  ),
+  proxy: proxyAs({
+    none: { proxyCountryCode: null, customProxy: undefined },
+    country: (country) => ({ proxyCountryCode: country.toLowerCase() }),
+    own: ({ url, username, password }) => ({
+      customProxy: {
+        host: url.hostname,
+        port: Number(url.port || DEFAULT_PORTS[url.protocol]),
+        username,
+        password,
+      },
+    }),
+  }),
+};
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443, 'socks5:': 1080 };
 
 function labelFault(
   lease: Pick<LeaseRequest, 'name' | 'tags'>,

@@ -9,6 +9,7 @@ import {
   type SessionSearch,
 } from './browser-service.js';
 import { listAt, objectAt, optionalTextAt, path, textAt, valueAt } from './service-json.js';
+import { profileBy, proxyAs, type SessionFields } from './session-options.js';
 
 /** A session of Browserbase. `util.inspect` and JSON show its URLs without their keys. */
 export interface BrowserbaseSession {
@@ -110,6 +111,7 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
       'Browserbase ends each session after a time, by default that of the project: pass browserbase({ timeout: 3600 }), in s.',
     keepAlive: IDLE / 2,
     refuses: (lease) => metadataFault(lease, userMetadata),
+    sessionOptions,
     acquire: (lease) => ({
       method: 'POST',
       path: '/v1/sessions',
@@ -140,6 +142,24 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     probe: { method: 'GET', path: '/v1/sessions?status=RUNNING' },
   };
 }
+
+const sessionOptions: SessionFields = {
+  region: (region) => ({ region }),
+  viewport: (viewport) => ({ browserSettings: { viewport } }),
+  timeout: (ms) => ({ timeout: Math.ceil(ms / 1000) }),
+  stealth: (verified) => ({ browserSettings: { verified } }),
+  profile: profileBy('id', (id, persist) => ({ browserSettings: { context: { id, persist } } })),
+  proxy: proxyAs({
+    none: { proxies: false },
+    any: { proxies: true },
+    country: (country) => ({
+      proxies: [{ type: 'browserbase', geolocation: { country: country.toUpperCase() } }],
+    }),
+    own: ({ server, username, password }) => ({
+      proxies: [{ type: 'external', server, username, password }],
+    }),
+  }),
+};
 
 function metadataFault(
   lease: Pick<LeaseRequest, 'name' | 'tags'>,

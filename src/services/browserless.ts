@@ -1,5 +1,6 @@
 import { socketUrl, type BrowserService } from './browser-service.js';
 import { objectAt, path, urlAt } from './service-json.js';
+import { proxyAs, withSessionFields, type SessionFields } from './session-options.js';
 
 /** A session of Browserless. `util.inspect` and JSON show its URLs without the token. */
 export interface BrowserlessSession {
@@ -89,23 +90,46 @@ function connectionService(
     waits: 'always',
     lossAdvice:
       'Browserless closes each connection after a time, 30 s by default: pass browserless({ timeout: 300_000 }), in ms.',
+    sessionOptions: OF_CONNECTION,
     acquire: () => undefined,
-    grant: (_json, { id }, at) => {
+    grant: (_json, { id, sessionOptions }, at) => {
       const trackingId = id.slice(0, LONGEST_ID);
       const url = new URL(socketUrl(at, browser));
-      const all: Record<string, string | number | boolean> = {
+      const own = {
         ...(timeout !== undefined && { timeout }),
         ...parameters,
-        ...(launch && { launch: JSON.stringify(launch) }),
+        ...(launch && { launch }),
         trackingId,
       };
-      for (const [name, value] of Object.entries(all)) url.searchParams.set(name, String(value));
+      const all = withSessionFields(own, OF_CONNECTION, sessionOptions);
+      for (const [name, value] of Object.entries(all))
+        url.searchParams.set(name, typeof value === 'object' ? JSON.stringify(value) : String(value));
       if (at.token !== undefined) url.searchParams.set('token', at.token);
       return { id: trackingId, session: { id: trackingId }, cdpUrl: url.href, endsWithConnection: true };
     },
     release: () => undefined,
   };
 }
+
+const REGION = 'the region is in its address: pass browserless({ baseUrl })';
+
+const OF_CONNECTION: SessionFields = {
+  region: REGION,
+  timeout: (timeout) => ({ timeout: Math.ceil(timeout) }),
+  stealth: (stealth) => ({ launch: { stealth } }),
+  // Of its cloud.
+  proxy: proxyAs({
+    none: {},
+    any: { proxy: 'residential' },
+    country: (country) => ({ proxy: 'residential', proxyCountry: country.toLowerCase() }),
+  }),
+};
+
+const OF_SESSION: SessionFields = {
+  region: REGION,
+  timeout: (ttl) => ({ ttl: Math.ceil(ttl) }),
+  stealth: (stealth) => ({ stealth }),
+};
 
 function sessionService(
   common: Common,
@@ -115,6 +139,7 @@ function sessionService(
     ...common,
     waits: 'never',
     lossAdvice: `Browserless ends each session after its ttl, here ${create.ttl} ms: increase browserless({ session: { ttl } }).`,
+    sessionOptions: OF_SESSION,
     acquire: () => ({ method: 'POST', path: '/session', body: create }),
     grant: (json, _lease, { token }) => {
       const session = objectAt<BrowserlessSession>(json, [], ['id']);

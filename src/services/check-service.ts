@@ -1,6 +1,8 @@
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
-import type { BrowserService, LeaseRequest } from './browser-service.js';
+import { hideProxy } from '../shared/network.js';
+import type { BrowserService, LeaseRequest, ServiceRequest } from './browser-service.js';
+import { sessionFault, withSessionFields } from './session-options.js';
 
 const SAMPLE: LeaseRequest = { pool: 'pool', id: 'id', wait: 1, keepAlive: false, record: false };
 
@@ -58,17 +60,29 @@ export function headersFault(headers: unknown): string | undefined {
 }
 
 /**
- * Refuses, before anything is sent, a name and tags that a service can't store.
+ * Refuses, before anything is sent, a name and tags that a service can't store, and options that it has not.
  *
  * @throws InvalidOptionError
  */
 export function verifyLease(
-  { refuses }: Pick<BrowserService, 'refuses'>,
-  lease: Pick<LeaseRequest, 'name' | 'tags'>,
+  service: Pick<BrowserService, 'name' | 'refuses' | 'sessionOptions'>,
+  lease: Pick<LeaseRequest, 'name' | 'tags' | 'sessionOptions'>,
   pool: string,
 ): void {
-  const fault = refuses?.(lease);
+  const { proxy } = lease.sessionOptions ?? {};
+  if (typeof proxy === 'string') hideProxy(proxy);
+  const fault = service.refuses?.(lease) ?? sessionFault(service, lease.sessionOptions);
   if (fault) throw new InvalidOptionError(fault.option, fault.reason, { pool });
+}
+
+/** The request that leases a browser with what the call wants; `undefined` if none is needed. */
+export function acquireRequest(service: BrowserService, lease: LeaseRequest): ServiceRequest | undefined {
+  const request = service.acquire(lease);
+  if (!request || !lease.sessionOptions) return request;
+  return {
+    ...request,
+    body: withSessionFields(request.body ?? {}, service.sessionOptions, lease.sessionOptions),
+  };
 }
 
 /** What the acquire request of a service shows about it. */

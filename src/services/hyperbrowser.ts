@@ -1,5 +1,6 @@
 import type { BrowserService } from './browser-service.js';
 import { objectAt, optionalTextAt, path, textAt, valueAt } from './service-json.js';
+import { profileBy, proxyAs, type SessionFields } from './session-options.js';
 
 /** A session of Hyperbrowser. `util.inspect` and JSON show it without its token. */
 export interface HyperbrowserSession {
@@ -68,6 +69,7 @@ export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<H
     idField: 'id',
     waits: 'never',
     lossAdvice: 'Hyperbrowser ends each session after a time: pass hyperbrowser({ timeoutMinutes: 60 }).',
+    sessionOptions,
     acquire: ({ record }) => ({
       method: 'POST',
       path: '/api/session',
@@ -87,6 +89,25 @@ export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<H
     probe: { method: 'GET', path: '/api/sessions?status=active&page=1&limit=1' },
   };
 }
+
+const sessionOptions: SessionFields = {
+  region: (region) => ({ region }),
+  viewport: (screen) => ({ screen }),
+  timeout: (ms) => ({ timeoutMinutes: Math.ceil(ms / 60_000) }),
+  stealth: (useStealth) => ({ useStealth }),
+  profile: profileBy('id', (id, persistChanges) => ({ profile: { id, persistChanges } })),
+  proxy: proxyAs({
+    none: { useProxy: false },
+    any: { useProxy: true },
+    country: (country) => ({ useProxy: true, proxyCountry: country.toUpperCase() }),
+    own: ({ server, username, password }) => ({
+      useProxy: true,
+      proxyServer: server,
+      proxyServerUsername: username,
+      proxyServerPassword: password,
+    }),
+  }),
+};
 
 const replays: Required<BrowserService>['replays'] = {
   access: 'login',

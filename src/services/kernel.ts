@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { isRecord } from '../shared/json.js';
 import { LEASE_TAG, MARK_TAG, type BrowserService, type LeaseRequest } from './browser-service.js';
 import { path } from './service-json.js';
+import { proxyAs, type SessionFields } from './session-options.js';
 import type { AcquireRequest, BrowserSession, PoolConfig, Telemetry } from './kernel-api.js';
 
 /**
@@ -22,6 +23,37 @@ export interface KernelOptions {
    * Default: the pool's.
    */
   telemetry?: boolean | Telemetry | undefined;
+  /**
+   * Creates a browser for each lease, instead of leasing one from a pool: fields of that request, by their names there. Only such a
+   * browser can save a profile (`profile: { name, save_changes: true }`). The name of the pool is then a label of this library.
+   */
+  create?: KernelCreate | undefined;
+}
+
+/** Fields of the request that creates a browser. The name, the tags and the first URL are those of the lease. */
+export interface KernelCreate {
+  /** The profile to load, by its id or name, and whether it is saved when the session ends. */
+  profile?: { id?: string; name?: string; save_changes?: boolean } | undefined;
+  /** Seconds without a connection after which the service ends the session, 10 to 259,200. Default: the service's, 60. */
+  timeout_seconds?: number | undefined;
+  /** Hides from web pages that a program drives the browser. */
+  stealth?: boolean | undefined;
+  /** Runs headless, without live view and recordings. */
+  headless?: boolean | undefined;
+  /** Size of the window in pixels, and frames per second. */
+  viewport?: { width: number; height: number; refresh_rate?: number } | undefined;
+  /** Id of a proxy that is stored at the service. */
+  proxy_id?: string | undefined;
+  /** Extensions to load, each by its id or name. */
+  extensions?: readonly { id?: string; name?: string }[] | undefined;
+  /** Policies of Chrome, by their names. */
+  chrome_policy?: Readonly<Record<string, unknown>> | undefined;
+  /** Uses a graphics processor. */
+  gpu?: boolean | undefined;
+  /** Hides the address bar and the tabs. */
+  kiosk_mode?: boolean | undefined;
+  /** Further fields of the request. */
+  readonly [field: string]: unknown;
 }
 
 /** The service of the given API; a call returns it with other settings. */
@@ -36,19 +68,10 @@ const SERVICE: BrowserService<BrowserSession> = {
   secretParameters: ['jwt'],
   idField: 'session_id',
   waits: 'asked',
+  sessionOptions: 'the pool decides it: set it in the configuration of the pool',
   acquire: (lease) => {
-    const { pool, id, mark, name, tags, startUrl, wait } = lease;
-    const body: AcquireRequest = {
-      acquire_timeout_seconds: wait,
-      name,
-      start_url: startUrl,
-      tags: {
-        ...tags,
-        ...(hasRoom(lease) && { [LEASE_TAG]: id }),
-        ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
-      },
-    };
-    return { method: 'POST', path: path`/browser_pools/${pool}/acquire`, body };
+    const body: AcquireRequest = { acquire_timeout_seconds: lease.wait, ...labelsOf(lease) };
+    return { method: 'POST', path: path`/browser_pools/${lease.pool}/acquire`, body };
   },
   grant: (json) => {
     const session: BrowserSession = read(sessionSchema, json, 'is not a JSON object');
@@ -121,14 +144,60 @@ const SERVICE: BrowserService<BrowserSession> = {
   },
 };
 
-function withOptions({ projectId, telemetry }: KernelOptions = {}): BrowserService<BrowserSession> {
+/** Creates a browser for each lease. Without `owner`, no browser is leased again. */
+function creating(create: KernelCreate): BrowserService<BrowserSession> {
+  const { owner: _owner, pool: _pool, ...rest } = SERVICE;
+  return {
+    ...rest,
+    name: 'kernel:browsers',
+    waits: 'never',
+    sessionOptions: OF_CREATED,
+    acquire: (lease) => ({
+      method: 'POST',
+      path: '/browsers',
+      body: { ...create, ...labelsOf(lease) },
+    }),
+    // The answer comes when the profile is saved.
+    release: (id) => ({ method: 'DELETE', path: path`/browsers/${id}` }),
+    probe: { method: 'GET', path: '/browsers?limit=1' },
+  };
+}
+
+const OF_CREATED: SessionFields = {
+  viewport: (viewport) => ({ viewport }),
+  stealth: (stealth) => ({ stealth }),
+  timeout:
+    'it ends a session after a time without a connection: pass kernel({ create: { timeout_seconds } })',
+  profile: (profile) => {
+    const { id, name, save } = typeof profile === 'string' ? { name: profile } : profile;
+    return { profile: { id, name, save_changes: save } };
+  },
+  proxy: proxyAs({ none: { proxy_id: undefined }, id: (id) => ({ proxy_id: id }) }),
+};
+
+/** What a request says about its lease. */
+function labelsOf(lease: LeaseRequest): Pick<AcquireRequest, 'name' | 'start_url' | 'tags'> {
+  const { id, mark, name, tags, startUrl } = lease;
+  return {
+    name,
+    start_url: startUrl,
+    tags: {
+      ...tags,
+      ...(hasRoom(lease) && { [LEASE_TAG]: id }),
+      ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
+    },
+  };
+}
+
+function withOptions({ projectId, telemetry, create }: KernelOptions = {}): BrowserService<BrowserSession> {
   const asked = typeof telemetry === 'boolean' ? { enabled: telemetry } : telemetry;
+  const service = create ? creating(create) : SERVICE;
   const acquire: typeof SERVICE.acquire = (lease) => {
-    const request = SERVICE.acquire(lease)!;
+    const request = service.acquire(lease)!;
     return { ...request, body: { ...request.body, telemetry: asked } };
   };
   return {
-    ...SERVICE,
+    ...service,
     ...(asked && { acquire }),
     ...(projectId !== undefined && { headers: { 'x-kernel-project-id': projectId } }),
   };
@@ -137,7 +206,7 @@ function withOptions({ projectId, telemetry }: KernelOptions = {}): BrowserServi
 /**
  * The service of the given API, and every service with the same one: kernel.sh, by the types of @onkernel/sdk 0.84.0. It is the
  * default. `kernel` itself is the service without settings: `service: kernel`, `service: { ...kernel, release }`,
- * `service: kernel({ projectId })`.
+ * `service: kernel({ projectId })`. `kernel({ create })` needs no pool.
  */
 export const kernel: KernelService = Object.defineProperties(
   withOptions,

@@ -1,5 +1,6 @@
 import type { BrowserService } from './browser-service.js';
 import { objectAt, optionalTextAt, path, textAt, urlAt, valueAt } from './service-json.js';
+import { profileBy, proxyAs, type SessionFields } from './session-options.js';
 
 /** A session of Steel. */
 export interface SteelSession {
@@ -75,6 +76,7 @@ export function steel(create: SteelOptions = {}): BrowserService<SteelSession> {
     waits: 'never',
     lossAdvice:
       'Steel ends each session after a time, 5 minutes by default: pass steel({ timeout: 900_000 }), in ms.',
+    sessionOptions,
     acquire: ({ id }) => ({ method: 'POST', path: '/v1/sessions', body: { ...create, sessionId: id } }),
     grant: (json, _lease, { token }) => {
       const session = objectAt<SteelSession>(json, [], ['id']);
@@ -105,6 +107,20 @@ export function steel(create: SteelOptions = {}): BrowserService<SteelSession> {
     probe: { method: 'GET', path: '/v1/sessions?status=live&limit=1' },
   };
 }
+
+const sessionOptions: SessionFields = {
+  region: (region) => ({ region }),
+  viewport: (dimensions) => ({ dimensions }),
+  timeout: (timeout) => ({ timeout: Math.ceil(timeout) }),
+  stealth: (stealth) => ({ stealthConfig: { skipFingerprintInjection: !stealth } }),
+  profile: profileBy('id', (profileId, persistProfile) => ({ profileId, persistProfile })),
+  proxy: proxyAs({
+    none: { useProxy: false, proxyUrl: undefined },
+    any: { useProxy: true },
+    country: (country) => ({ useProxy: { geolocation: { country: country.toUpperCase() } } }),
+    own: ({ url }) => ({ proxyUrl: url.href }),
+  }),
+};
 
 /** The recording ends with the session. */
 function endOf(session: unknown): { finished_at?: string } {

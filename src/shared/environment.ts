@@ -9,6 +9,8 @@ export const environment = {
   pool: () => read('BROWSER_POOL'),
   /** Name of the service, such as `browserbase`. */
   service: () => read('BROWSER_POOL_SERVICE'),
+  /** Fields of the request that creates a browser of kernel without a pool, as JSON. */
+  kernelCreate: () => read('BROWSER_POOL_KERNEL_CREATE'),
   /** The first of these variables that is set, with its value. */
   firstOf: (names: readonly string[]): readonly [name: string, value: string] | undefined => {
     for (const name of names) {

@@ -1,4 +1,5 @@
 import { beforeEach, expect, it, vi } from 'vitest';
+import { INTERNALS } from '../../src/pool/pool-settings.js';
 import { openNamedPool, readPoolNames } from '../../src/pool/pool-names.js';
 
 const KERNEL = 'https://api.onkernel.com';
@@ -29,6 +30,9 @@ it.each<[list: string, environment: Record<string, string>, addresses: string[]]
   ['local', { SERVICE: 'steel', BASE_URL: OWN }, ['local:local local']],
   ['cdp:mine', { SERVICE: 'cdp', BASE_URL: 'http://127.0.0.1:9222' }, ['http://127.0.0.1:9222/ mine']],
   ['webdriver:grid', {}, ['http://localhost:4444/ grid']],
+  ['kernel:browsers,local', {}, [`${KERNEL}/ kernel`, 'local:local local']],
+  ['kernel:browsers', { BASE_URL: OWN, ACCESS_TOKEN: 'own' }, [`${OWN}/ kernel`]],
+  ['kernel:browsers', { SERVICE: 'steel', ACCESS_TOKEN: 'own' }, [`${KERNEL}/ kernel`]],
   ['steel:a:b', {}, [`${STEEL}/ a:b`]],
 ])('%s, with %j', (list, environment, expected) => {
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(`BROWSER_POOL_${name}`, value);
@@ -44,6 +48,22 @@ it.each([
   ['cdp:mine', 'the service cdp (BROWSER_POOL_SERVICE) needs BROWSER_POOL_BASE_URL'],
 ])('refuses %s', (list, message) => {
   expect(() => readPoolNames(list)).toThrow(message);
+});
+
+it('kernel:browsers creates browsers as BROWSER_POOL_KERNEL_CREATE says', () => {
+  const create = () => {
+    const [name] = readPoolNames('kernel:browsers');
+    const { service } = openNamedPool(name!, {})[INTERNALS]();
+    return service.acquire({ pool: 'kernel', id: 'one', keepAlive: false, record: false });
+  };
+  const request = { method: 'POST', path: '/browsers' };
+  expect(create()).toMatchObject({ ...request, body: { tags: {} } });
+  vi.stubEnv('BROWSER_POOL_KERNEL_CREATE', '{"headless":true,"profile":{"name":"a","save_changes":true}}');
+  expect(create()).toMatchObject({ body: { headless: true, profile: { name: 'a', save_changes: true } } });
+  for (const wrong of ['{', '[]', 'true']) {
+    vi.stubEnv('BROWSER_POOL_KERNEL_CREATE', wrong);
+    expect(create).toThrow('BROWSER_POOL_KERNEL_CREATE must be a JSON object');
+  }
 });
 
 it('the token of the environment, or of an option, is not that of another service', () => {

@@ -15,6 +15,7 @@ import {
   type ServiceRequest,
   type VideoSearch,
 } from '../../src/services.js';
+import { acquireRequest } from '../../src/services/check-service.js';
 import { jsonOf } from '../../src/shared/json.js';
 import { TOKEN } from '../support/fake-service.js';
 import { Site } from '../support/site.js';
@@ -76,6 +77,18 @@ const ANY_VIDEO = 'a video of any type is stored';
 
 const OF_PROJECT = kernel({ projectId: 'project-1', telemetry: true });
 
+const CREATE = {
+  headless: false,
+  stealth: true,
+  timeout_seconds: 300,
+  kiosk_mode: true,
+  gpu: false,
+  extensions: [{ name: 'blocker' }],
+  chrome_policy: { HomepageLocation: 'https://example.com' },
+  telemetry: { enabled: true },
+};
+const CREATED = kernel({ create: CREATE });
+
 const SDKS: Readonly<Record<string, Sdk>> = {
   'kernel with a project': {
     service: OF_PROJECT,
@@ -92,6 +105,45 @@ const SDKS: Readonly<Record<string, Sdk>> = {
         ours: OF_PROJECT.release(ID, { pool: 'scrapers', reuse: true }),
         differences: { accept: UNREAD },
       },
+    },
+  },
+  'kernel without a pool': {
+    service: CREATED,
+    package: ['@onkernel/sdk', 'Kernel', 'baseURL'],
+    operations: {
+      acquire: {
+        theirs: [
+          'browsers.create',
+          {
+            ...CREATE,
+            name: 'a-name',
+            tags: { team: 'a' },
+            start_url: 'https://example.com/',
+            viewport: VIEWPORT,
+            profile: { name: 'shopper', save_changes: true },
+            proxy_id: 'proxy-1',
+          },
+        ],
+        ours: acquireRequest(CREATED, {
+          ...LEASE,
+          sessionOptions: {
+            viewport: VIEWPORT,
+            profile: { name: 'shopper', save: true },
+            proxy: { id: 'proxy-1' },
+          },
+        }),
+        differences: { [`body.tags.${LEASE_TAG}`]: OWN_TAG },
+      },
+      release: {
+        theirs: ['browsers.deleteByID', ID],
+        ours: CREATED.release(ID, { pool: 'kernel', reuse: false }),
+        differences: { accept: UNREAD },
+      },
+      find: {
+        theirs: ['browsers.list', { tags: { [LEASE_TAG]: 'a-lease' } }],
+        ours: requestOf(CREATED.find!(LEASE)!),
+      },
+      probe: { theirs: ['browsers.list', { limit: 1 }], ours: CREATED.probe },
     },
   },
   kernel: {

@@ -10,6 +10,8 @@ import {
   browserUse,
   cloudflare,
   hyperbrowser,
+  kernel,
+  LEASE_TAG,
   steel,
   valueAt,
   webdriver,
@@ -121,8 +123,38 @@ function browserUseSession({ id, body, createdAt, endedAt }: ContractSession, ad
   };
 }
 
+function kernelSession({ id, body, createdAt }: ContractSession, address: string): Json {
+  return {
+    session_id: id,
+    created_at: iso(createdAt),
+    cdp_ws_url: `${address}/cdp?sessionId=${id}&jwt=${SECRET}`,
+    webdriver_ws_url: `${address}/session?sessionId=${id}&jwt=${SECRET}`,
+    headless: false,
+    stealth: false,
+    timeout_seconds: 60,
+    ...body,
+  };
+}
+
 /** By the sources that the files of the services name. What they do not say is the simplest possible. */
 export const CONTRACTS: readonly Contract[] = [
+  {
+    name: 'kernel:browsers',
+    service: kernel({ create: {} }),
+    key: { header: 'authorization', value: `Bearer ${TOKEN}` },
+    create: 'POST /browsers',
+    release: 'DELETE /browsers/:id',
+    session: kernelSession,
+    reads: {
+      'GET /browsers': ({ all, query, address }) => {
+        const tag = query.get(`tags[${LEASE_TAG}]`);
+        return all
+          .filter((one) => isActive(one) && (tag === null || valueAt(one.body, ['tags', LEASE_TAG]) === tag))
+          .map((one) => kernelSession(one, address));
+      },
+      'GET /browsers/:id/replays': () => [],
+    },
+  },
   {
     name: 'browserbase',
     service: browserbase(),
