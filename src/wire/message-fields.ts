@@ -111,6 +111,7 @@ const response = v.looseObject({
   ),
 });
 
+const ofFrame = v.looseObject({ frameId: text });
 const ofRequest = v.looseObject({ requestId: text });
 
 const networkHeaders = v.array(v.looseObject({ name: text }));
@@ -149,6 +150,8 @@ export const EVENTS = {
   'Inspector.targetCrashed': v.object({}),
   'Page.screencastFrame': v.object({ sessionId: v.number() }),
   'Log.entryAdded': logEntry,
+  'Page.frameAttached': v.looseObject({ frameId: text, parentFrameId: text }),
+  'Page.frameDetached': ofFrame,
   'Page.frameNavigated': frameNavigated,
   'Runtime.executionContextCreated': v.object({
     context: v.object({
@@ -226,7 +229,6 @@ export const EVENTS = {
   'network.responseStarted': ofNetworkResponse,
 };
 
-const ofFrame = v.looseObject({ frameId: text });
 const frameOfWebSocket = v.looseObject({
   requestId: text,
   response: v.looseObject({ opcode: v.number(), payloadData: text }),
@@ -238,8 +240,6 @@ const frameOfWebSocket = v.looseObject({
  */
 const EVENTS_OF_LIBRARIES = {
   'Audits.issueAdded': v.looseObject({ issue: v.looseObject({ code: text }) }),
-  'Page.frameAttached': v.looseObject({ frameId: text, parentFrameId: text }),
-  'Page.frameDetached': ofFrame,
   'Page.navigatedWithinDocument': v.looseObject({ frameId: text, url: text }),
   'Page.frameRequestedNavigation': ofFrame,
   'Page.frameStartedLoading': ofFrame,

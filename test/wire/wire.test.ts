@@ -124,6 +124,18 @@ it.each<[string, object]>([
   expect(await receive(end, ...['S', 'T'].map(attached))).toBe(2);
 });
 
+it('each frame of a page begins, and begins again after its own end only', async () => {
+  wire.shared.stack.add(knownFrames());
+  const attached = (frameId: string) => ({
+    method: 'Page.frameAttached',
+    params: { frameId, parentFrameId: 'P' },
+    sessionId: 'S',
+  });
+  expect(await receive(...['F', 'G', 'F'].map(attached))).toBe(2);
+  const ended = { method: 'Page.frameDetached', params: { frameId: 'G' }, sessionId: 'S' };
+  expect(await receive(ended, ...['F', 'G'].map(attached))).toBe(2);
+});
+
 it('keeps the last 100,000 commands of a browser that never responds', () => {
   const flight = new Flight();
   for (let id = 1; id <= 100_001; id++) flight.add({ id }, { method: 'Page.navigate' });
