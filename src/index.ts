@@ -75,8 +75,7 @@ export type { RecordingOptions, ReplayStatus } from './features/replays/options.
 export { runOf, type FailedRun, type Run, type RunSummary, type Stage, type Timings } from './calls/run.js';
 export type { LeaseOutcome, ReleaseChoice, Released } from './lease/summary.js';
 export { BrowserPool, type Pools } from './pool/browser-pool.js';
-export type { BrowserService, Replay, ReplayRequest } from './services/browser-service.js';
-export type { SessionOptions } from './services/session-options.js';
+export type { BrowserService, Replay, ReplayRequest, SessionOptions } from './services/browser-service.js';
 export type { DownloadedReplay } from './pool/download-replay.js';
 export type { PoolEvent } from './pool/events.js';
 export type {

@@ -42,8 +42,9 @@ export {
   type ServiceAddress,
   type ServiceAuth,
   type ServiceRequest,
+  type SessionFields,
+  type SessionOptions,
   type SessionSearch,
   type VideoSearch,
 } from './services/browser-service.js';
-export type { SessionFields, SessionOptions } from './services/session-options.js';
 export { listAt, objectAt, optionalTextAt, path, textAt, urlAt, valueAt } from './services/service-json.js';

@@ -1,8 +1,14 @@
+import type { SessionOptions } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import type { ContextChoice, Protocol } from '../drivers/connector.js';
-import { sessionOptionsChecks, type SessionOptions } from '../services/session-options.js';
 import { leaseMark } from '../pool/lease-mark.js';
-import { leaseName, ownerChecks, tagsOfLease, type OwnerOptions } from '../pool/pool-options.js';
+import {
+  leaseName,
+  ownerChecks,
+  sessionOptionsChecks,
+  tagsOfLease,
+  type OwnerOptions,
+} from '../pool/pool-options.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { isRecord } from '../shared/json.js';
 import {

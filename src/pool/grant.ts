@@ -11,8 +11,7 @@ import {
   PoolServiceError,
 } from '../shared/service-errors.js';
 import type { LeaseRequest, ServiceAddress } from '../services/browser-service.js';
-import { acquireRequest } from '../services/check-service.js';
-import { headersFault } from '../services/check-service.js';
+import { acquireRequest, headersFault } from '../services/check-service.js';
 import type { AcquireOutcome, Granted } from './grant-reply.js';
 import { ACQUIRE_GRACE, longestWait, requestedLease, type GrantRequest } from './grant-request.js';
 import { releaseLost, releaseOrphan } from './lost-browsers.js';

@@ -1,6 +1,7 @@
 import { isRecord } from '../shared/json.js';
 import {
   abortSignal,
+  anyOf,
   callback,
   check,
   checked,
@@ -18,7 +19,7 @@ import {
 } from '../shared/options.js';
 import { proxyFault } from '../shared/network.js';
 import { isPageUrl, pathSegmentFault } from '../shared/urls.js';
-import type { BrowserService, ReplayRequest } from '../services/browser-service.js';
+import type { BrowserService, ReplayRequest, SessionOptions } from '../services/browser-service.js';
 import type { PoolEvent } from './events.js';
 import type { AcquireRequest, BrowserSession } from '../services/kernel-api.js';
 
@@ -161,6 +162,31 @@ export function tagsOfLease(): Check<Readonly<Record<string, string>>> {
     const count = Object.keys(tags).length;
     return count > MOST_TAGS ? `must have at most ${MOST_TAGS} pairs, not ${count}` : undefined;
   });
+}
+
+const size = { width: wholeNumber(1), height: wholeNumber(1) };
+const profile = { id: optional(text()), name: optional(text()), save: optional(flag()) };
+
+/** The checks of `SessionOptions`. */
+export const sessionOptionsChecks = checksOf<SessionOptions>()({
+  region: optional(text()),
+  viewport: optional(group(size, '{ width, height } in pixels')),
+  proxy: optional(checked<NonNullable<SessionOptions['proxy']>>(faultInProxy)),
+  timeout: optional(milliseconds()),
+  stealth: optional(flag()),
+  profile: optional(anyOf('an id or a name, or { id or name, save }', text(), group(profile))),
+});
+
+/** It does not show the value, which may contain a password. */
+function faultInProxy(value: unknown): string | undefined {
+  if (typeof value === 'boolean') return undefined;
+  if (typeof value === 'string') return proxyFault(value);
+  const [[name, given] = [], ...more] = isRecord(value) ? Object.entries(value) : [];
+  const isForm =
+    (name === 'country' && /^[a-z]{2}$/i.test(String(given))) || (name === 'id' && typeof given === 'string');
+  return isForm && more.length === 0
+    ? undefined
+    : "must be true, false, the URL of a proxy, { country } with two letters, such as { country: 'de' }, or { id }";
 }
 
 export function pageUrl(): Check<string> {

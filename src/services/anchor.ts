@@ -1,6 +1,6 @@
-import { leaseTags, type BrowserService } from './browser-service.js';
+import { leaseTags, type BrowserService, type SessionFields } from './browser-service.js';
 import { listAt, objectAt, optionalTextAt, path, valueAt } from './service-json.js';
-import { profileBy, proxyAs, type SessionFields } from './session-options.js';
+import { profileBy, proxyAs } from './session-fields.js';
 
 /** A session of Anchor. `util.inspect` and JSON show its URLs without their keys. */
 export interface AnchorSession {

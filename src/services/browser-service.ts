@@ -1,6 +1,5 @@
 import type { PoolRecord } from './kernel-api.js';
 import { optionalTextAt } from './service-json.js';
-import type { SessionFields, SessionOptions } from './session-options.js';
 
 /** A request to a service, as data: another process can send it. */
 export interface ServiceRequest {
@@ -19,6 +18,36 @@ export interface ServiceRequest {
 /** Where the token is sent. */
 export type ServiceAuth =
   { readonly header: string; readonly scheme?: 'Bearer' | 'Basic' } | { readonly query: string } | 'none';
+
+/** What a session should have, in words that mean the same at every service. */
+export interface SessionOptions {
+  /** Where the browser runs, as the service calls it, such as `eu-central-1`. */
+  region?: string | undefined;
+  /** Size of the window in CSS pixels. */
+  viewport?: { width: number; height: number } | undefined;
+  /**
+   * `true`: a proxy of the service; `{ country }`: one in this country, by two letters such as `de`; a URL: yours, with its user and
+   * password; `{ id }`: one that is stored at the service; `false`: none.
+   */
+  proxy?: boolean | string | { country: string } | { id: string } | undefined;
+  /** Milliseconds after which the service ends the session, whatever happens in it. Rounded up to the unit of the service. */
+  timeout?: number | undefined;
+  /** Hides from web pages that a program drives the browser, as well as the service can. */
+  stealth?: boolean | undefined;
+  /**
+   * The profile (cookies and logins) that the browser begins with: its id or name, whichever the service has. `save: true`: what the
+   * lease changes in it stays.
+   */
+  profile?:
+    string | { id?: string | undefined; name?: string | undefined; save?: boolean | undefined } | undefined;
+}
+
+/** Returns the fields of a request for a value, or says after "because" why the service has none. */
+export type FieldsOf<Value> = (value: Value) => object | string;
+
+/** How a service says these options in its request, by their names. What is missing is refused, or with a text, for this reason. */
+export type SessionFields =
+  { readonly [Name in keyof SessionOptions]?: FieldsOf<NonNullable<SessionOptions[Name]>> | string } | string;
 
 /** One acquire request, in the words of this library. */
 export interface LeaseRequest {

@@ -7,9 +7,10 @@ import {
   type LeaseFault,
   type LeaseRequest,
   type ServiceRequest,
+  type SessionFields,
 } from './browser-service.js';
 import { listAt, objectAt, optionalTextAt, path, textAt, valueAt } from './service-json.js';
-import { profileBy, proxyAs, type SessionFields } from './session-options.js';
+import { profileBy, proxyAs } from './session-fields.js';
 
 /** A browser of Browser Use. `util.inspect` and JSON show it without its CDP URL. */
 export interface BrowserUseSession {

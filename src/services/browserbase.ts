@@ -7,9 +7,10 @@ import {
   type LeaseFault,
   type LeaseRequest,
   type SessionSearch,
+  type SessionFields,
 } from './browser-service.js';
 import { listAt, objectAt, optionalTextAt, path, textAt, valueAt } from './service-json.js';
-import { profileBy, proxyAs, type SessionFields } from './session-options.js';
+import { profileBy, proxyAs } from './session-fields.js';
 
 /** A session of Browserbase. `util.inspect` and JSON show its URLs without their keys. */
 export interface BrowserbaseSession {

@@ -1,6 +1,7 @@
-import { socketUrl, type BrowserService } from './browser-service.js';
+import { socketUrl, type BrowserService, type SessionFields } from './browser-service.js';
 import { objectAt, path, urlAt } from './service-json.js';
-import { proxyAs, withSessionFields, type SessionFields } from './session-options.js';
+import { proxyAs } from './session-fields.js';
+import { withSessionFields } from './check-service.js';
 
 /** A session of Browserless. `util.inspect` and JSON show its URLs without the token. */
 export interface BrowserlessSession {

@@ -1,8 +1,15 @@
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import { hideProxy } from '../shared/network.js';
-import type { BrowserService, LeaseRequest, ServiceRequest } from './browser-service.js';
-import { sessionFault, withSessionFields } from './session-options.js';
+import type {
+  BrowserService,
+  FieldsOf,
+  LeaseFault,
+  LeaseRequest,
+  ServiceRequest,
+  SessionFields,
+  SessionOptions,
+} from './browser-service.js';
 
 const SAMPLE: LeaseRequest = { pool: 'pool', id: 'id', wait: 1, keepAlive: false, record: false };
 
@@ -83,6 +90,54 @@ export function acquireRequest(service: BrowserService, lease: LeaseRequest): Se
     ...request,
     body: withSessionFields(request.body ?? {}, service.sessionOptions, lease.sessionOptions),
   };
+}
+
+/** Why a service can't give a session what a call wants. */
+function sessionFault(
+  service: Pick<BrowserService, 'name' | 'sessionOptions'>,
+  wanted: SessionOptions = {},
+): LeaseFault | undefined {
+  for (const [name, value] of Object.entries(wanted)) {
+    const fields =
+      value === undefined ? {} : fieldsOf(service.sessionOptions, name as keyof SessionOptions, value);
+    if (typeof fields !== 'string') continue;
+    const option = `sessionOptions.${name}`;
+    return { option, reason: `The service ${service.name} can't do what ${option} asks, because ${fields}.` };
+  }
+  return undefined;
+}
+
+/** Puts the fields for what a call wants over those of a request. */
+export function withSessionFields(
+  create: object,
+  words: SessionFields | undefined,
+  wanted: SessionOptions = {},
+): object {
+  const all = Object.entries(wanted).filter(([, value]) => value !== undefined);
+  return all.reduce<object>((body, [name, value]) => {
+    const fields = fieldsOf(words, name as keyof SessionOptions, value);
+    return typeof fields === 'string' ? body : merged(body, fields);
+  }, create);
+}
+
+function fieldsOf(
+  words: SessionFields | undefined,
+  name: keyof SessionOptions,
+  value: unknown,
+): object | string {
+  if (typeof words === 'string') return words;
+  const fields = words?.[name] ?? 'it has nothing like it';
+  return typeof fields === 'string' ? fields : (fields as FieldsOf<unknown>)(value);
+}
+
+/** The second object over the first, and their objects likewise. */
+function merged(below: object, above: object): object {
+  const all: Record<string, unknown> = { ...below };
+  for (const [name, value] of Object.entries(above)) {
+    const under = all[name];
+    all[name] = isRecord(under) && isRecord(value) ? merged(under, value) : value;
+  }
+  return all;
 }
 
 /** What the acquire request of a service shows about it. */

@@ -1,6 +1,6 @@
-import type { BrowserService } from './browser-service.js';
+import type { BrowserService, SessionFields } from './browser-service.js';
 import { objectAt, optionalTextAt, path, textAt, valueAt } from './service-json.js';
-import { profileBy, proxyAs, type SessionFields } from './session-options.js';
+import { profileBy, proxyAs } from './session-fields.js';
 
 /** A session of Hyperbrowser. `util.inspect` and JSON show it without its token. */
 export interface HyperbrowserSession {

@@ -1,8 +1,14 @@
 import * as v from 'valibot';
 import { isRecord } from '../shared/json.js';
-import { LEASE_TAG, MARK_TAG, type BrowserService, type LeaseRequest } from './browser-service.js';
+import {
+  LEASE_TAG,
+  MARK_TAG,
+  type BrowserService,
+  type LeaseRequest,
+  type SessionFields,
+} from './browser-service.js';
 import { path } from './service-json.js';
-import { proxyAs, type SessionFields } from './session-options.js';
+import { proxyAs } from './session-fields.js';
 import type { AcquireRequest, BrowserSession, PoolConfig, Telemetry } from './kernel-api.js';
 
 /**
@@ -170,7 +176,10 @@ const OF_CREATED: SessionFields = {
     'it ends a session after a time without a connection: pass kernel({ create: { timeout_seconds } })',
   profile: (profile) => {
     const { id, name, save } = typeof profile === 'string' ? { name: profile } : profile;
-    return { profile: { id, name, save_changes: save } };
+    const isNamed = id !== undefined || name !== undefined;
+    return isNamed
+      ? { profile: { id, name, save_changes: save } }
+      : 'it knows profiles by their ids or names';
   },
   proxy: proxyAs({ none: { proxy_id: undefined }, id: (id) => ({ proxy_id: id }) }),
 };

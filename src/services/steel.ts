@@ -1,6 +1,6 @@
-import type { BrowserService } from './browser-service.js';
+import type { BrowserService, SessionFields } from './browser-service.js';
 import { objectAt, optionalTextAt, path, textAt, urlAt, valueAt } from './service-json.js';
-import { profileBy, proxyAs, type SessionFields } from './session-options.js';
+import { profileBy, proxyAs } from './session-fields.js';
 
 /** A session of Steel. */
 export interface SteelSession {

@@ -39,6 +39,23 @@ describe.each(DRIVERS)('$name', ({ run }) => {
     expect(local.stats().released).toBe(before.released + 1);
   });
 
+  it('shows every frame of a page: siblings, nested ones, and those of a next document', async () => {
+    const frame = (id: string, inner = '') =>
+      `<iframe id=${id} srcdoc="<title>${id}</title>${inner}"></iframe>`;
+    const nested = frame('b', '<iframe id=c srcdoc=c></iframe>');
+    const { value } = await run(used.pool, async ({ page: any }) => {
+      const page = any as Pick<Page, 'goto' | 'setContent' | 'frames'>;
+      const counts: number[] = [];
+      for (const html of [frame('a') + nested, frame('d') + frame('e') + frame('f')]) {
+        await page.goto(titled('frames'));
+        await page.setContent(html);
+        counts.push(page.frames().length);
+      }
+      return counts;
+    });
+    expect(value).toEqual([4, 4]);
+  });
+
   it('calls the callback once, and throws its own error unchanged; runOf returns the run', async () => {
     const mine = Object.freeze(new Error('mine'));
     for (const thrown of [mine, undefined]) {
