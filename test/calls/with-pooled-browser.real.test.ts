@@ -44,7 +44,7 @@ describe.each(DRIVERS)('$name', ({ run }) => {
       `<iframe id=${id} srcdoc="<title>${id}</title>${inner}"></iframe>`;
     const nested = frame('b', '<iframe id=c srcdoc=c></iframe>');
     const { value } = await run(used.pool, async ({ page: any }) => {
-      const page = any as Pick<Page, 'goto' | 'setContent' | 'frames'>;
+      const page = any as unknown as Pick<Page, 'goto' | 'setContent' | 'frames'>;
       const counts: number[] = [];
       for (const html of [frame('a') + nested, frame('d') + frame('e') + frame('f')]) {
         await page.goto(titled('frames'));
