@@ -202,6 +202,7 @@ function describeEvent(event: LocalPoolEvent): Description | undefined {
 
 const REASONS: Record<DestroyReason, string> = {
   released: 'released without reuse',
+  replaced: 'replaced after many leases, or for its memory',
   flushed: 'the pool was flushed',
   deleted: 'deleted',
   inactive: 'no connection for too long',

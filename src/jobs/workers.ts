@@ -1,6 +1,7 @@
 import { adviceInside } from '../calls/nesting.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
+import type { PoolList } from '../pool/browser-pool.js';
 import { isTransientError } from '../net/status.js';
 import { backoff, clock, delay } from '../shared/clock.js';
 import { AcquireTimeoutError, BrowserLostError, ConnectError } from '../shared/lease-errors.js';
@@ -16,6 +17,12 @@ const MAX_FAILURES = 3;
 /** What a job adds to the handles of a task. */
 const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
 
+/** What a worker remembers from one browser to the next. */
+interface Lane {
+  /** Place of the pool that leased its last browser. */
+  at: number;
+}
+
 /** The workers of a job. Each leases one browser after another, while tasks wait for one. */
 export class Workers<Handles, Input, Value, Session extends object> {
   readonly #job: JobContext<Handles, Input, Value, Session>;
@@ -23,6 +30,8 @@ export class Workers<Handles, Input, Value, Session extends object> {
   #leases = 0;
   /** Number of browsers that work now. */
   #open = 0;
+  /** A worker that had its last browser from a later pool asks all pools in their order: one at a time, because it may wait for long. */
+  #isLookingBack = false;
   /** When a browser was last granted, opened or released. */
   #lastOpen = Number.NEGATIVE_INFINITY;
 
@@ -39,11 +48,12 @@ export class Workers<Handles, Input, Value, Session extends object> {
 
   async #work(): Promise<void> {
     const { signal, settings, fail } = this.#job;
+    const lane: Lane = { at: 0 };
     let released: Promise<unknown> | undefined;
     try {
       for (let failures = 0; ;) {
         const reservation = await this.#tasks.reserve();
-        const end = reservation && (await this.#useLease(reservation));
+        const end = reservation && (await this.#useLease(reservation, lane));
         // The next browser is acquired while the service releases this one. Releases must not accumulate.
         await released;
         released = end?.released.finally(() => reservation?.abort.dispose());
@@ -60,10 +70,10 @@ export class Workers<Handles, Input, Value, Session extends object> {
   }
 
   /** Leases a browser and runs tasks there. Never rejects: `error` is why the lease failed or ended early. */
-  async #useLease(reservation: Reservation): Promise<BrowserEnd> {
+  async #useLease(reservation: Reservation, lane: Lane): Promise<BrowserEnd> {
     let lease: PooledLease<Handles, Session>;
     try {
-      lease = await this.#lease(reservation.abort.signal);
+      lease = await this.#leaseFrom(lane, reservation.abort.signal);
     } catch (error) {
       // Such an error came after a browser was granted.
       if (error instanceof ConnectError) this.#lastOpen = clock.now();
@@ -78,8 +88,25 @@ export class Workers<Handles, Input, Value, Session extends object> {
     return { ...end, released: end.released.then(noteEnd) };
   }
 
-  async #lease(signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
-    const { pools, connector, settings } = this.#job;
+  /** Leases from the pool that the worker had its last browser from, or from one before it. */
+  async #leaseFrom(lane: Lane, signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
+    const { pools } = this.#job;
+    const looksBack = lane.at > 0 && !this.#isLookingBack;
+    const [first = pools[0], ...others] = looksBack
+      ? pools
+      : [...pools.slice(lane.at), ...pools.slice(0, lane.at)];
+    if (looksBack) this.#isLookingBack = true;
+    try {
+      const lease = await this.#lease([first, ...others], signal);
+      lane.at = pools.findIndex((pool) => pool === lease.context.pool.api);
+      return lease;
+    } finally {
+      if (looksBack) this.#isLookingBack = false;
+    }
+  }
+
+  async #lease(pools: PoolList<Session>, signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
+    const { connector, settings } = this.#job;
     this.#leases++;
     const name = settings.name && nameOfLease(settings.name, this.#leases);
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;

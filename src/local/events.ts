@@ -54,7 +54,8 @@ export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
  *
  * @inline
  */
-export type DestroyReason = 'released' | 'flushed' | 'deleted' | 'inactive' | 'exited' | 'closed';
+export type DestroyReason =
+  'released' | 'replaced' | 'flushed' | 'deleted' | 'inactive' | 'exited' | 'closed';
 
 export type Log = (event: LocalPoolEvent) => void;
 

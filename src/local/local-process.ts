@@ -19,11 +19,11 @@ const input = createInterface({ input: process.stdin });
 const ended = once(input, 'close');
 const [line] = (await once(input, 'line')) as [string];
 const { browser, isLimited, shared, ...settings } = JSON.parse(line) as LocalServiceSettings;
-const { pool: name, size, recordings: folder } = settings;
+const { pool: name, size, maxLeases, recordings: folder } = settings;
 try {
   await using pool = await startLocalPool({
     browser,
-    pools: [{ name, size, onDemand: true }],
+    pools: [{ name, size, maxLeases, onDemand: true }],
     recording: { folder },
     args: isLimited && browser === 'chromium' ? [NO_UDP] : [],
   });

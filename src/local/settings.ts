@@ -12,7 +12,7 @@ import {
   type Check,
   type Checked,
 } from '../shared/options.js';
-import { pageUrl, leaseName } from '../pool/pool-options.js';
+import { leaseName, pageUrl } from '../pool/pool-options.js';
 import type { TelemetryCategory } from '../services/kernel-api.js';
 import { newId } from '../shared/ids.js';
 
@@ -46,6 +46,11 @@ export interface LocalPoolSettings {
    * @default false
    */
   onDemand?: boolean | undefined;
+  /**
+   * Leases after which a browser that is released for reuse is replaced. A browser that holds too much memory is replaced earlier.
+   * @default 100
+   */
+  maxLeases?: number | undefined;
   /**
    * Run the browsers without windows.
    * @default true
@@ -204,6 +209,7 @@ const poolChecks = checksOf<LocalPoolSettings>()({
   id: optional(leaseName()),
   size: optional(wholeNumber(1), 1),
   onDemand: optional(flag(), false),
+  maxLeases: optional(wholeNumber(1), 100),
   headless: optional(flag(), true),
   timeoutSeconds: optional(numberAboveZero(), 60),
   fillRatePerMinute: optional(numberAboveZero()),

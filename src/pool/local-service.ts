@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { sendOnce } from '../net/http.js';
 import { explain } from '../net/reachability.js';
@@ -11,6 +11,7 @@ import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
 import { isError } from '../shared/globals.js';
 import { parseJson } from '../shared/json.js';
+import { browsersThatFit, thisMachine } from '../shared/machine.js';
 import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js';
 import { readOption, wholeNumber } from '../shared/options.js';
 import { packageFile } from '../shared/package-file.js';
@@ -23,6 +24,7 @@ export interface LocalServiceSettings {
   readonly pool: string;
   readonly browser?: LocalBrowserKind | undefined;
   readonly size: number;
+  readonly maxLeases?: number | undefined;
   /** Absolute path of the folder of the recordings. */
   readonly recordings: string;
   /** Every lease is limited to some hosts: no page may send UDP packets, which know no such limit. */
@@ -66,10 +68,10 @@ const PROBE_TIMEOUT = 10_000;
  */
 export async function startLocalService(
   pool: string,
-  { browser = 'chromium', size = defaultSize(), recordings, owner }: LocalOptions,
+  { browser = 'chromium', size = defaultSize(), maxLeases, recordings, owner }: LocalOptions,
 ): Promise<LocalService> {
   const isLimited = environment.allowedHosts() !== undefined;
-  const settings = { browser, pool, size, recordings: recordingsFolder(recordings), isLimited };
+  const settings = { browser, pool, size, maxLeases, recordings: recordingsFolder(recordings), isLimited };
   if (owner !== undefined) return joinSharedService(settings, owner);
   const child = spawnLocal(settings);
   const exited = new Promise<void>((resolve) => {
@@ -200,7 +202,7 @@ function readOwn(folder: string): string | undefined {
 
 function defaultSize(): number {
   const size = environment.localSize();
-  if (size === undefined) return availableParallelism();
+  if (size === undefined) return browsersThatFit(thisMachine());
   return readOption(wholeNumber(1), 'BROWSER_POOL_LOCAL_SIZE', Number(size));
 }
 

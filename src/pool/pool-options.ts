@@ -37,10 +37,16 @@ export interface LocalOptions {
    */
   browser?: LocalBrowserKind | undefined;
   /**
-   * Maximum number of browsers, which start when they are needed. Default: the environment variable
-   * `BROWSER_POOL_LOCAL_SIZE`, or the number of processor cores.
+   * Maximum number of browsers, which start when they are needed. Default: the environment variable `BROWSER_POOL_LOCAL_SIZE`, or one
+   * for each processor core and 400 MB of memory, of a container its own.
    */
   size?: number | undefined;
+  /**
+   * Leases after which a browser is replaced: what each of them leaves in it adds up. A browser that holds more memory than its share of
+   * the machine, at most 1 GB, is replaced earlier (on Linux).
+   * @default 100
+   */
+  maxLeases?: number | undefined;
   /**
    * Folder of the recordings, which stay after the process: each has its own folder with its video and a page that shows
    * the video and its timeline. `replay_view_url` is the `file:` URL of the page. The folder is created for the first
@@ -234,6 +240,7 @@ export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
       checksOf<LocalOptions>()({
         browser: optional(oneOf('chromium', 'firefox')),
         size: optional(wholeNumber(1)),
+        maxLeases: optional(wholeNumber(1)),
         recordings: optional(text()),
         owner: optional(wholeNumber(1)),
       }),

@@ -10,6 +10,7 @@ const BENCHES = [
   'long-leases',
   'import',
   'local-pool',
+  'local-memory',
   'hostile-messages',
   'scraping',
   'queue',

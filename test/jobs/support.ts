@@ -48,6 +48,8 @@ export class MapBench implements AsyncDisposable {
 
   /** Number of browsers of the service. */
   size: number;
+  /** How often the service looks for a browser, each 20 ms, before it answers that it has none. */
+  mostTries = 50;
 
   readonly #browser: PlayedBrowser;
   readonly #open = new Map<string, WebSocket>();
@@ -120,7 +122,8 @@ export class MapBench implements AsyncDisposable {
   async #acquire(response: ServerResponse): Promise<void> {
     const isGone = () => response.destroyed;
     // The request waits while no browser is available.
-    for (let tries = 0; this.leased >= this.size && tries < 50 && !isGone(); tries++) await sleep(20);
+    for (let tries = 0; this.leased >= this.size && tries < this.mostTries && !isGone(); tries++)
+      await sleep(20);
     if (isGone()) return;
     if (this.leased >= this.size) return reply(response, { status: 204 });
     const sessionId = `s${this.granted.length + 1}`;

@@ -13,6 +13,10 @@ export class ServedBrowser {
   readonly process: LocalBrowser;
   /** Since when the browser is idle, by `performance.now()`. */
   idleSince = performance.now();
+  /** Number of its leases. */
+  leases = 0;
+  /** It holds more memory than its share, and is replaced after its lease. */
+  isTooLarge = false;
   /** The session can have several leases, one after another. */
   sessionId = newId();
   /** Start of the session, in ISO 8601. */

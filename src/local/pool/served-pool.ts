@@ -3,7 +3,10 @@ import { openUrl } from '../browser/open-url.js';
 import type { DestroyReason, LocalPoolStats, Log } from '../events.js';
 import { closing, HttpFault } from '../http/answer.js';
 import type { CheckedSettings } from '../settings.js';
+import { clock, startTimer } from '../../shared/clock.js';
+import { memoryOfEach, thisMachine } from '../../shared/machine.js';
 import type { Semaphore } from '../../shared/semaphore.js';
+import { memoryOfGroups } from './browser-memory.js';
 import { Filler } from './filler.js';
 import {
   nameField,
@@ -15,6 +18,9 @@ import {
   type LeaseHistory,
   type Waiter,
 } from './served-lease.js';
+
+/** Milliseconds between two looks at the memory of the browsers. */
+const WEIGH_INTERVAL = 1000;
 
 /** Starts a browser with the settings of a pool. */
 export type LaunchBrowser = (
@@ -46,12 +52,16 @@ export class ServedPool {
   readonly #waits = new WaitHistory();
   readonly #filler: Filler;
   readonly #ending = new Set<Promise<void>>();
+  /** Bytes that a browser may hold. */
+  readonly #mostMemory: number;
+  #weighing: NodeJS.Timeout | undefined;
   readonly #totals = { granted: 0, released: 0, destroyed: 0, expired: 0 };
   #closed = false;
 
   constructor(settings: CheckedSettings, shared: SharedByPools) {
     this.settings = settings;
     this.#shared = shared;
+    this.#mostMemory = memoryOfEach(thisMachine(), settings.size);
     this.#filler = new Filler({
       settings,
       limit: shared.startLimit,
@@ -128,8 +138,11 @@ export class ServedPool {
     if (!lease) return false;
     this.#totals.released++;
     this.#shared.log({ type: 'released', pool: this.settings.name, sessionId, ...nameField(lease.request) });
-    if (reuse) this.#putBack(lease, 'reused');
-    else this.#destroy(lease.browser, 'released');
+    const { browser } = lease;
+    const isWorn = browser.leases >= this.settings.maxLeases || browser.isTooLarge;
+    if (reuse && !isWorn) this.#putBack(lease, 'reused');
+    else this.#destroy(browser, reuse ? 'replaced' : 'released');
+    this.#weigh();
     return true;
   }
 
@@ -153,11 +166,25 @@ export class ServedPool {
 
   async close(): Promise<void> {
     this.#closed = true;
+    clock.clearTimeout(this.#weighing);
     for (const waiter of this.#queue) waiter.refuse(closing());
     const leased = [...this.leases].map(({ browser }) => browser);
     for (const browser of [...this.#idle, ...leased]) this.#destroy(browser, 'closed');
     await this.#filler.stop();
     await Promise.all(this.#ending);
+  }
+
+  /** Looks how much memory the browsers hold, once in a while. */
+  #weigh(): void {
+    this.#weighing ??= startTimer(WEIGH_INTERVAL, () => {
+      this.#weighing = undefined;
+      if (this.#closed) return;
+      const memory = memoryOfGroups(new Set(this.browsers.map(({ process }) => process.pid)));
+      for (const browser of this.browsers)
+        browser.isTooLarge = (memory.get(browser.process.pid) ?? 0) > this.#mostMemory;
+      for (const browser of this.#idle.filter(({ isTooLarge }) => isTooLarge))
+        this.#destroy(browser, 'replaced');
+    });
   }
 
   /** With `onDemand`, the pool has a browser for each lease and each waiting request, and at least one. */
@@ -184,6 +211,7 @@ export class ServedPool {
       this.#destroy(browser, 'inactive');
     });
     this.#leases.set(sessionId, lease);
+    browser.leases++;
     this.#totals.granted++;
     this.#shared.log({ type: 'leased', pool, sessionId, ...nameField(request) });
     grant(lease);

@@ -6,6 +6,7 @@ export const LEASE_ENDS: Readonly<Record<ServedLeaseEnd, Badge>> = {
   reused: ['Released', 'good'],
   released: ['Destroyed', ''],
   deleted: ['Deleted', 'warn'],
+  replaced: ['Released', 'good'],
   flushed: ['Destroyed', ''],
   inactive: ['Expired', 'bad'],
   exited: ['Crashed', 'bad'],
