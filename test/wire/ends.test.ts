@@ -118,6 +118,18 @@ it('ends all sessions below one that the browser ends, with their commands and c
   expect(shared.sessions.all()).toEqual([]);
 });
 
+it('keeps nothing of the URL of a page that has ended, which can be as long as a document', async () => {
+  const { shared, connect } = await play();
+  const { say } = await connect();
+  const long = { targetId: 't', type: 'page', url: `data:text/html,${'x'.repeat(100_000)}` };
+  const changed = { method: 'Target.targetInfoChanged', params: { targetInfo: long } };
+  await say(attached('P'), changed, attached('Q', 'u', { targetInfo: { ...long, targetId: 'u' } }));
+  await say(detached('P'), changed, detached('Q'));
+  const kept = ['t', 'u'].map((id) => shared.sessions.target(id));
+  expect(kept).toMatchObject([{ type: 'page' }, { type: 'page' }]);
+  expect(JSON.stringify(kept).length).toBeLessThan(1000);
+});
+
 it('detaches the session of a page below the session in which it was opened', async () => {
   const { how, connect } = await play();
   how.answer = opensSession;

@@ -152,8 +152,7 @@ export class Targets {
   async originOf(frameId: string): Promise<string | undefined> {
     const session = await this.containing(frameId);
     if (session === undefined) return undefined;
-    const { type, url } = session.target;
-    if (type.endsWith('worker')) return new URL(url).origin;
+    if (session.target.type.endsWith('worker')) return new URL(session.url).origin;
     const known = this.knownOriginOf(session, frameId);
     // A page that waits for a synchronous request does not answer.
     if (known !== undefined) return known;
