@@ -41,7 +41,11 @@ export async function trustedUrl(
   const url = new URL(address);
   const fault = webSocketFault(url, trust);
   if (fault !== undefined) throw fail(`${fault}, so it is not used`);
-  return isPort ? discover(url, { grant, trust, signal, fail }) : url;
+  if (!isPort) return url;
+  const found = await discover(url, { grant, trust, signal, fail });
+  // A browser that is started again has another WebSocket, and is not the one of the lease.
+  Object.assign(grant, { [protocol === 'bidi' ? 'bidiUrl' : 'cdpUrl']: found.href });
+  return found;
 }
 
 /** The WebSocket URL of a debugging port. Behind a container or a proxy, the port shows an address that is not its own. */

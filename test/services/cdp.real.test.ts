@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
-import { BrowserPool } from '../../src/index.js';
-import { withPooledBrowser } from '../../src/playwright.js';
+import { BrowserLostError, BrowserPool } from '../../src/index.js';
+import { attachBrowser, leaseBrowser, withPooledBrowser } from '../../src/playwright.js';
 import { cdp } from '../../src/services.js';
 import { startChromium } from '../support/chromium.js';
 
@@ -24,4 +24,34 @@ it('cdp leases a browser at its debugging port one at a time, and nothing carrie
   const runs = await Promise.all([visit(), visit(), visit(), visit()]);
   for (const run of runs)
     expect(run).toMatchObject({ value: { cookies: [], pages: 2 }, cleanupErrors: [], replays: [] });
+});
+
+it.each(['eager', 'lazy'] as const)(
+  'a lease of cdp is lost with its browser, also if another one starts at its port (reconnect: %s)',
+  async (reconnect) => {
+    const browser = await startChromium();
+    const { host, port } = new URL(browser.url);
+    await using pool = new BrowserPool('mine', { service: cdp(`http://${host}`) });
+    const lease = await leaseBrowser(pool, { reconnect });
+    await lease.page.goto('data:text/html,<title>visited</title>');
+    await browser[Symbol.asyncDispose]();
+    await using other = await startChromium(`--remote-debugging-port=${port}`);
+    expect(new URL(other.url).host).toBe(host);
+    await expect(lease.use(({ page }) => page.title())).rejects.toThrow(BrowserLostError);
+    await lease.release();
+    const { value } = await withPooledBrowser(pool, ({ page }) => page.url());
+    expect(value).toBe('about:blank');
+  },
+);
+
+it('a detached lease of cdp is not continued in another browser at its port', async () => {
+  const browser = await startChromium();
+  const { host, port } = new URL(browser.url);
+  await using pool = new BrowserPool('mine', { service: cdp(`http://${host}`) });
+  const lease = await leaseBrowser(pool);
+  const detached = await lease.detach();
+  await browser[Symbol.asyncDispose]();
+  await using other = await startChromium(`--remote-debugging-port=${port}`);
+  expect(new URL(other.url).host).toBe(host);
+  await expect(attachBrowser(detached, { pool })).rejects.toThrow('404');
 });
