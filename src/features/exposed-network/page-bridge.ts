@@ -42,6 +42,8 @@ export function openBridge(name: string, pattern: string): BridgeInPage | undefi
   const open = new Map<string, (message: never) => unknown>();
   const receive = (message: Told) => open.get(message.id)?.(message as never);
   const lose = () => open.forEach((_receive, id) => receive({ id, isLost: true }));
+  // It was left: this process has ended its channels.
+  globalThis.addEventListener('pageshow', ({ persisted }) => persisted && lose());
   // It is not writable, because a later connection adds its binding again.
   const how = { writable: false, enumerable: false, configurable: true };
   Object.defineProperty(globalThis, name, { value: Object.assign(receive, { lose }), ...how });
