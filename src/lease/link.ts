@@ -30,8 +30,12 @@ interface LinkedCall {
   readonly hooks: Pick<Hooks<never>, 'connect'>;
 }
 
-/** Pauses between two attempts to connect again. */
+/** Pauses between two attempts to connect again, and after connections that broke at once. */
 const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: true };
+/** A connection that lasts less, in ms, may break because it is there: a service can throw out the older one of two. */
+const BRIEF = 2000;
+/** Time in ms to connect again to a session whose service does not say how long the session lasts without a connection. */
+const LONGEST_RECONNECT = 300_000;
 
 /**
  * Opens a connection for the WebSocket and imports the library while the acquire request, if there is one, waits. The import
@@ -61,6 +65,9 @@ export class Link<Handles> {
   /** Aborts when the present connection ends, or with the lease. */
   #current: LinkedAbort;
   #renewing: Promise<void> | undefined;
+  /** When the present connection began, and how many before it were brief, one after the other. */
+  #since = 0;
+  #brief = 0;
   /** Warns before the service ends a session without a connection. */
   #expiry: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -157,6 +164,7 @@ export class Link<Handles> {
 
   #watch(connection: OpenConnection<Handles>): LinkedAbort {
     clock.clearTimeout(this.#expiry);
+    this.#since = clock.now();
     void connection.ended.then((end) => {
       if (connection === this.#connection && end !== 'closed-by-us') this.#onEnded(end);
     });
@@ -183,6 +191,7 @@ export class Link<Handles> {
     signal.throwIfAborted();
     expectKeptSession(this.#lease, 'reconnect');
     const pageUrl = this.#connection.pageUrl?.();
+    this.#brief = clock.now() - this.#since < BRIEF ? this.#brief + 1 : 0;
     this.#current.abort(new ConnectionDroppedError(this.#facts));
     this.#current.dispose();
     // The connection may still be open.
@@ -202,8 +211,9 @@ export class Link<Handles> {
   async #reconnect(pageUrl: string | undefined): Promise<OpenConnection<Handles>> {
     const { signal } = this.#abort;
     const { grant } = this.#lease;
-    const { idleTimeout = Number.POSITIVE_INFINITY } = grant;
+    const { idleTimeout = LONGEST_RECONNECT } = grant;
     const began = clock.now();
+    if (this.#brief > 1) await delay(backoff(RECONNECT, this.#brief - 1), signal);
     for (let failures = 1; ; failures++) {
       try {
         return await this.#connect(signal, pageUrl, { ...grant, ...grant.reconnect });

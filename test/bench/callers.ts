@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- callers`: 40 calls in one or several processes at a service that has 4 places and refuses at once: acquire requests for
- * each lease, and the 95th percentile of the waits against that of places which are never free. Then the memory of calls that wait, and the
+ * each lease, and the 95th percentile of the waits against that of places which are never free. Then the leases of a second at a service that
+ * never refuses, and the memory of calls that wait, and the
  * time until all of them have ended after an abort. BENCH_PEER names the folder of another clone, in which `npm run build` has run, to
  * compare with. RUNS (default 3).
  */
@@ -16,6 +17,7 @@ import { median, printTable, setting } from './bench.js';
 
 const CALLS = 40;
 const PLACES = 4;
+const MANY = 1000;
 const RUNS = setting('RUNS', 3);
 const WAITING = fileURLToPath(new URL('programs/waiting-calls.mjs', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('programs/callers.mjs', import.meta.url));
@@ -45,6 +47,16 @@ for (const [processes, hold] of CASES) {
 }
 printTable(['processes', 'leases of', '', 'requests a lease', 'p95 of the waits to the ideal'], rows);
 
+const large: (string | number)[][] = [];
+for (const waits of ['asked', 'never']) {
+  for (const [version, folder] of Object.entries(versions)) {
+    const speeds: number[] = [];
+    for (let run = 0; run < RUNS; run++) speeds.push(await speedOf(folder, waits));
+    large.push([waits, version, Math.round(median(speeds)), speeds.map(Math.round).join(', ')]);
+  }
+}
+printTable(['a service that never refuses; who waits', '', 'leases a second', 'runs'], large);
+
 const waiting: (string | number)[][] = [];
 for (const calls of [2500, 5000, 10_000]) {
   for (const [version, folder] of Object.entries(versions)) {
@@ -57,6 +69,19 @@ for (const calls of [2500, 5000, 10_000]) {
   }
 }
 printTable(['waiting calls', '', 'kB each', 'ms until all have ended'], waiting);
+
+/** Leases of a second, of many calls at once in one process. */
+async function speedOf(folder: string, waits: string): Promise<number> {
+  await using service = await startService(Number.POSITIVE_INFINITY);
+  const args = [PROGRAM, folder, service.url, MANY, 1, 1, waits].map(String);
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: child.stdout });
+  await once(lines, 'line');
+  const began = performance.now();
+  child.stdin.write('go\n');
+  await once(lines, 'line');
+  return (MANY * 1000) / (performance.now() - began);
+}
 
 async function measure(folder: string, processes: number, hold: number, run: number) {
   await using service = await startService();
@@ -87,7 +112,7 @@ async function measure(folder: string, processes: number, hold: number, run: num
 }
 
 /** A service with places that takes 20 ms to lease a session, and refuses at once when it has none. */
-async function startService() {
+async function startService(places = PLACES) {
   const browser = await PlayedBrowser.start();
   const held = new Map<string, number>();
   let requests = 0;
@@ -97,7 +122,7 @@ async function startService() {
     const answer = async () => {
       if (request.method === 'POST') {
         requests++;
-        if (held.size >= PLACES) return void response.writeHead(429).end('{}');
+        if (held.size >= places) return void response.writeHead(429).end('{}');
         const id = `session-${++last}`;
         held.set(id, performance.now());
         await sleep(20);

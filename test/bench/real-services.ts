@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- real-services`: jobs of INPUTS (default 200) on a real Selenium Grid and a real Browserless with two
- * browsers each, which are killed and started again in the middle. Fails if an input has not exactly one outcome, or if a browser
+ * browsers each, alone and in both orders of a list, of which one is killed and started again in the middle. Fails if an input has not exactly one outcome, or if a browser
  * stays leased. Needs `npm ci --prefix test/real-services --ignore-scripts`, Java and chromedriver.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,38 +31,50 @@ const PROGRAMS = {
   },
 };
 
+type Started = Awaited<ReturnType<(typeof PROGRAMS)[keyof typeof PROGRAMS]>>;
+
+/** The programs in the order in which their pools are asked, and the one that is killed. */
+const CASES = [
+  { order: ['Selenium Grid'], killed: 'Selenium Grid' },
+  { order: ['Browserless'], killed: 'Browserless' },
+  { order: ['Selenium Grid', 'Browserless'], killed: 'Selenium Grid' },
+  { order: ['Browserless', 'Selenium Grid'], killed: 'Browserless' },
+  { order: ['Selenium Grid', 'Browserless'], killed: 'Browserless' },
+  { order: ['Browserless', 'Selenium Grid'], killed: 'Selenium Grid' },
+] as const;
+
 const rows: (string | number)[][] = [];
 let isWrong = false;
-for (const [name, start] of Object.entries(PROGRAMS)) {
-  const { service, token, leased, ...started } = await start();
-  await using server = started.server;
-  const pool = new BrowserPool<object>('bench', {
-    service,
-    token,
-  });
-  const report = await jobThroughRestart(pool, server, INPUTS);
-  await pool.close();
-  const gaveUpAt = performance.now() + PATIENCE;
-  while ((await leased()) > 0 && performance.now() < gaveUpAt) await sleep(100);
-  const left = await leased();
+for (const { order, killed } of CASES) {
+  const started = new Map<string, Started>();
+  for (const name of order) started.set(name, await PROGRAMS[name]());
+  const pools = [...started].map(
+    ([name, { service, token }]) => new BrowserPool<object>(name, { service, token }),
+  );
+  const report = await jobThroughRestart(pools, started.get(killed)!.server, INPUTS);
+  await Promise.all(pools.map((pool) => pool.close()));
+  const left = await countLeft([...started.values()]);
+  for (const { server } of started.values()) await server[Symbol.asyncDispose]();
   const ofOne = (status: string) => report.outcomes.filter((all) => all.length === 1 && all[0] === status);
   const [fulfilled, rejected] = [ofOne('fulfilled').length, ofOne('rejected').length];
   isWrong ||= fulfilled + rejected !== INPUTS || left > 0;
-  const { attempts, events, duration, longestPause } = report;
+  const { attempts, events, leases, duration, longestPause } = report;
+  const title = `${order.join(', ')}; ${killed} is killed`;
   rows.push([
-    name,
+    title,
     fulfilled,
     rejected,
     INPUTS - fulfilled - rejected,
     attempts,
-    events['connected'] ?? 0,
+    order.map((name) => leases[name] ?? 0).join(', '),
     events['browser-lost'] ?? 0,
     events['acquiring'] ?? 0,
+    events['failover'] ?? 0,
     `${(duration / 1000).toFixed(1)} s`,
     `${(longestPause / 1000).toFixed(1)} s`,
     left,
   ]);
-  for (const error of new Set(report.errors)) console.log(`${name}: ${error}`);
+  for (const error of new Set(report.errors)) console.log(`${title}: ${error}`);
 }
 printTable(
   [
@@ -71,9 +83,10 @@ printTable(
     'rejected',
     'none, or several outcomes',
     'attempts',
-    'leases',
+    'leases of each',
     'lost',
     'acquire requests',
+    'to the next pool',
     'duration',
     'longest pause',
     'still leased',
@@ -81,3 +94,14 @@ printTable(
   rows,
 );
 process.exit(isWrong ? 1 : 0);
+
+/** Counts the browsers that stay leased. */
+async function countLeft(all: readonly Started[]): Promise<number> {
+  const gaveUpAt = performance.now() + PATIENCE;
+  for (;;) {
+    const counts = await Promise.all(all.map(({ leased }) => leased()));
+    const left = counts.reduce((sum, count) => sum + count, 0);
+    if (left === 0 || performance.now() > gaveUpAt) return left;
+    await sleep(100);
+  }
+}

@@ -86,6 +86,20 @@ describe('a lease with reconnect', () => {
     expect(held.road.dialled).toBe(3);
   });
 
+  it('pauses longer and longer when each connection breaks as soon as it is open', async () => {
+    await using held = await hold({
+      ...EAGER,
+      onEvent: ({ type }) => type === 'reconnected' && held?.road.lose('reset'),
+    });
+    held.road.lose('reset');
+    await sleep(3000);
+    const connections = held.types().filter((type) => type === 'reconnected').length;
+    // Without a pause there are a hundred.
+    expect(connections).toBeGreaterThan(0);
+    expect(connections).toBeLessThan(12);
+    expect(held.lease.signal.aborted).toBe(false);
+  });
+
   it('connects only at the next use with lazy', async () => {
     await using held = await hold(LAZY);
     held.road.lose('reset');

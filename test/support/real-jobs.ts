@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BrowserPool } from '../../src/index.js';
+import type { BrowserSession, Pools } from '../../src/index.js';
 import { mapPooledBrowsers } from '../../src/playwright.js';
 
 /** A service that can be killed and started again at its address. */
@@ -18,6 +18,8 @@ export interface JobReport {
   readonly attempts: number;
   /** How many events of each type the leases had. */
   readonly events: Readonly<Record<string, number>>;
+  /** How many browsers each pool leased. */
+  readonly leases: Readonly<Record<string, number>>;
   /** Duration of the job in ms, and the longest time between two outcomes: that of the restart. */
   readonly duration: number;
   readonly longestPause: number;
@@ -30,15 +32,19 @@ const DOWN = 1000;
  * Visits a page for each input on more browsers than the service has, and kills the service with its browsers when a third of
  * the inputs has an outcome. It is started again one second later.
  */
-export async function jobThroughRestart<Session extends object>(
-  pool: BrowserPool<Session>,
+export async function jobThroughRestart<Session extends object = BrowserSession>(
+  pool: Pools<Session>,
   server: Restartable,
   inputs: number,
 ): Promise<JobReport> {
   const outcomes: string[][] = Array.from({ length: inputs }, () => []);
   const errors: string[] = [];
   const events: Record<string, number> = {};
-  const onEvent = ({ type }: { type: string }) => void (events[type] = (events[type] ?? 0) + 1);
+  const leases: Record<string, number> = {};
+  const onEvent = ({ type, pool: at }: { type: string; pool: string }) => {
+    events[type] = (events[type] ?? 0) + 1;
+    if (type === 'acquired') leases[at] = (leases[at] ?? 0) + 1;
+  };
   let attempts = 0;
   let restarted: Promise<void> | undefined;
   const restart = async () => {
@@ -56,7 +62,7 @@ export async function jobThroughRestart<Session extends object>(
       await page.goto(`data:text/html,<title>${input}</title>`);
       return page.title();
     },
-    { concurrency: 3, tasksPerLease: 5, retries: 3, onEvent },
+    { concurrency: 3, tasksPerLease: 5, retries: 3, failoverAfter: 2000, onEvent },
   );
   for await (const outcome of job) {
     const isRight = outcome.status === 'rejected' || outcome.value === String(outcome.input);
@@ -69,5 +75,5 @@ export async function jobThroughRestart<Session extends object>(
   }
   const duration = performance.now() - began;
   await restarted;
-  return { outcomes, errors, attempts, events, duration, longestPause };
+  return { outcomes, errors, attempts, events, leases, duration, longestPause };
 }

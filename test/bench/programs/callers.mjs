@@ -1,16 +1,16 @@
 // Calls of one process that each lease a browser and hold it. Arguments: the folder of a built version, the URL of a
-// service, calls, ms to hold a session (0: 500 to 2000), seed. Prints "ready", and after a line of input the wait of each call in ms.
+// service, calls, ms to hold a session (0: 500 to 2000), seed, who waits for a browser. Prints "ready", and after a line of input the wait of each call in ms.
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const [folder, baseUrl, calls, hold, seed] = process.argv.slice(2);
+const [folder, baseUrl, calls, hold, seed, waits = 'never'] = process.argv.slice(2);
 const { BrowserPool, withPooledBrowser } = await import(join(folder, 'dist/index.js'));
 
 const service = {
   name: 'callers',
   idField: 'id',
-  waits: 'never',
+  waits,
   auth: 'none',
   isTokenOptional: true,
   acquire: () => ({ method: 'POST', path: '/sessions', body: {} }),
@@ -36,7 +36,7 @@ const options = { connector, replays: 'off', acquireTimeout: 600_000, release: '
 const pool = new BrowserPool('callers', { baseUrl, service });
 console.log('ready');
 await once(process.stdin, 'data');
-const waits = await Promise.all(
+const times = await Promise.all(
   Array.from({ length: Number(calls) }, async () => {
     const began = performance.now();
     const use = async () => {
@@ -49,5 +49,5 @@ const waits = await Promise.all(
   }),
 );
 await pool.close();
-console.log(JSON.stringify(waits));
+console.log(JSON.stringify(times));
 process.exit(0);
