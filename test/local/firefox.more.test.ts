@@ -72,6 +72,22 @@ describeWithFirefox('a local pool of Firefox', () => {
     await api.release(session);
   });
 
+  it('a client that ends its session itself does not keep the next one waiting for an answer that does not come', async () => {
+    await firefox();
+    const session = await api.lease();
+    const { socket } = await tryWebSocket(session.webdriver_ws_url);
+    expect(await ask(socket, NEW)).toMatchObject({ type: 'success' });
+    expect(await ask(socket, { id: 3, method: 'session.end', params: {} })).toMatchObject({
+      type: 'success',
+    });
+    await closed(socket);
+    const { socket: next } = await tryWebSocket(session.webdriver_ws_url);
+    // A command without an answer would be waited for 20 s.
+    expect(await Promise.race([ask(next, NEW), sleep(15_000, 'late')])).toMatchObject({ type: 'success' });
+    next.close();
+    await api.release(session);
+  });
+
   it.runIf(process.platform === 'linux')('keeps other programs of this machine out of its port', async () => {
     const { profile } = running(await firefox());
     const { ws_port } = JSON.parse(readFileSync(`${profile}/WebDriverBiDiServer.json`, 'utf8')) as {

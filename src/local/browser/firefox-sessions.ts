@@ -105,6 +105,7 @@ let lastId = FIRST_ID;
 
 /** Sends a command. Resolves to its result. */
 async function ask(socket: WebSocket, method: string, params: object = {}): Promise<Record<string, unknown>> {
+  if (socket.readyState !== WebSocket.OPEN) throw new Error('The connection to Firefox has ended.');
   const id = ++lastId;
   let onMessage!: (data: Buffer) => void;
   const answer = new Promise<Record<string, unknown>>((resolve, reject) => {
