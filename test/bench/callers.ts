@@ -17,7 +17,7 @@ import { median, printTable, setting } from './bench.js';
 
 const CALLS = 40;
 const PLACES = 4;
-const MANY = 1000;
+const MANY = 4000;
 const RUNS = setting('RUNS', 3);
 const WAITING = fileURLToPath(new URL('programs/waiting-calls.mjs', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('programs/callers.mjs', import.meta.url));
