@@ -31,6 +31,7 @@ export {
   MARK_TAG,
   socketUrl,
   type BrowserService,
+  type FieldsOf,
   type Grant,
   type LeaseFault,
   type LeaseRequest,

@@ -84,7 +84,7 @@ async function run(contract: Contract, cause: Cause, isSecondBroken: boolean) {
   const baseUrl = cause.baseUrl?.() ?? server.baseUrl;
   const { service } = contract;
   const first = new BrowserPool<object>('first', { service, baseUrl, token: TOKEN });
-  const other = new BrowserPool<object>('second', second.service.options as object);
+  const other = new BrowserPool<object>('second', second.service.options);
   const events: RunEvent<object>[] = [];
   const outcome = await withPooledBrowser([first, other], () => 'value', {
     connector: plainConnector,
