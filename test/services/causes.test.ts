@@ -24,9 +24,14 @@ interface Cause {
 }
 
 /** Not a TLS server. */
-const plain = createServer((socket) => socket.on('error', () => {}).end('no TLS'));
+const plain = createServer((socket) =>
+  socket
+    .on('error', () => {})
+    .resume()
+    .end('no TLS'),
+);
 beforeAll(async () => once(plain.listen(0, '127.0.0.1'), 'listening'));
-afterAll(() => void plain.close());
+afterAll(async () => once(plain.close(), 'close'));
 
 const unreachable = { name: 'PoolConnectionError' };
 const refused = (status: number) => ({ name: 'PoolServiceError', status });
