@@ -16,6 +16,7 @@ const BENCHES = [
   'queue',
   'expose-network',
   'exposed-sizes',
+  'exposed-bodies',
   'allowed-hosts',
   'allowed-hosts-ends',
   'recording',
