@@ -37,5 +37,8 @@ it.each([contractOf('browserbase'), contractOf('selenium grid')])(
 it('names the variables of a missing key, and the services', async () => {
   const none = { token: 'for-kernel' };
   expectRefusal(await runHere(['acquire', 'x', '--service', 'steel'], none), 'variable STEEL_API_KEY.');
-  expectRefusal(await runHere(['acquire', 'x', '--service', 'stel'], none), 'one of kernel, kernel:browsers, webdriver');
+  expectRefusal(
+    await runHere(['acquire', 'x', '--service', 'stel'], none),
+    'one of kernel, kernel:browsers, webdriver',
+  );
 });
