@@ -65,7 +65,7 @@ export class Link<Handles> {
   /** Aborts when the present connection ends, or with the lease. */
   #current: LinkedAbort;
   #renewing: Promise<void> | undefined;
-  /** When the present connection began, and how many before it were brief, one after the other. */
+  /** When the present connection began, and how many before it broke at once, one after the other. */
   #since = 0;
   #brief = 0;
   /** Warns before the service ends a session without a connection. */
@@ -178,6 +178,7 @@ export class Link<Handles> {
     const isOver =
       reason === 'expired' || reason === 'closed-by-callback' || grant.endsWithConnection === true;
     if (!reconnect || isOver) return this.#lose(reason);
+    this.#brief = clock.now() - this.#since < BRIEF ? this.#brief + 1 : 0;
     this.#current.abort(new ConnectionDroppedError(this.#facts));
     this.#lease.emit({ type: 'connection-dropped', sessionId: this.#lease.sessionId, reason });
     this.#warnBeforeExpiry();
@@ -191,7 +192,6 @@ export class Link<Handles> {
     signal.throwIfAborted();
     expectKeptSession(this.#lease, 'reconnect');
     const pageUrl = this.#connection.pageUrl?.();
-    this.#brief = clock.now() - this.#since < BRIEF ? this.#brief + 1 : 0;
     this.#current.abort(new ConnectionDroppedError(this.#facts));
     this.#current.dispose();
     // The connection may still be open.

@@ -36,17 +36,18 @@ export function memoryOfEach({ memory }: Machine, browsers: number): number {
 /** The processor time that a container may use, in cores. Node 20 knows only which cores are allowed. */
 function coresOfContainer(): number {
   const [quota = '', period = ''] = (
-    textOf('/sys/fs/cgroup/cpu.max') ??
-    `${textOf('/sys/fs/cgroup/cpu/cpu.cfs_quota_us')} ${textOf('/sys/fs/cgroup/cpu/cpu.cfs_period_us')}`
+    textOfSystem('/sys/fs/cgroup/cpu.max') ||
+    `${textOfSystem('/sys/fs/cgroup/cpu/cpu.cfs_quota_us')} ${textOfSystem('/sys/fs/cgroup/cpu/cpu.cfs_period_us')}`
   ).split(/\s+/);
   const cores = Number(quota) / Number(period);
   return cores > 0 ? cores : Number.POSITIVE_INFINITY;
 }
 
-function textOf(path: string): string | undefined {
+/** The text of a file of the system; empty if there is none, for example because its process has ended. */
+export function textOfSystem(path: string): string {
   try {
     return readFileSync(path, 'latin1').trim();
   } catch {
-    return undefined;
+    return '';
   }
 }

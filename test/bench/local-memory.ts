@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BrowserPool } from '../../src/index.js';
 import { startLocalPool } from '../../src/local.js';
-import { memoryOfGroups } from '../../src/local/pool/browser-memory.js';
+import { memoryOfGroup } from '../../src/local/pool/browser-memory.js';
 import { withPooledBrowser } from '../../src/playwright.js';
 import { browsersThatFit } from '../../src/shared/machine.js';
 import { Site } from '../support/site.js';
@@ -57,7 +57,7 @@ async function measureGrowth(maxLeases: number | undefined) {
     // A browser that was just replaced has started.
     await sleep(2000);
     globalThis.gc?.();
-    const held = (memoryOfGroups(new Set([browser])).get(browser) ?? 0) + process.memoryUsage().rss;
+    const held = memoryOfGroup(browser) + process.memoryUsage().rss;
     samples.push(held / MEGABYTE);
   }
   return { first: samples[0]!, last: samples.at(-1)!, most: Math.max(...samples) };

@@ -1,39 +1,26 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { textOfSystem } from '../../shared/machine.js';
 
 const KILOBYTE = 1024;
 
 /**
- * The memory of some process groups that no other process shares, in bytes. Empty where the system does not show it.
+ * The memory of a process group that no other process shares, in bytes. 0 where the system does not show it.
  *
- * @param leaders Ids of the processes that lead the groups.
+ * @param leader Id of the process that leads the group.
  */
-export function memoryOfGroups(leaders: ReadonlySet<number>): ReadonlyMap<number, number> {
-  const memory = new Map<number, number>();
-  if (process.platform !== 'linux') return memory;
-  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-    const group = groupOf(name);
-    if (!leaders.has(group)) continue;
-    memory.set(group, (memory.get(group) ?? 0) + privateMemoryOf(name));
-  }
-  return memory;
+export function memoryOfGroup(leader: number): number {
+  if (process.platform !== 'linux') return 0;
+  const members = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && groupOf(name) === leader);
+  return members.reduce((sum, id) => sum + privateMemoryOf(id), 0);
 }
 
 function groupOf(id: string): number {
-  const stat = textOf(`/proc/${id}/stat`);
+  const stat = textOfSystem(`/proc/${id}/stat`);
   // The name of the program may contain anything. After it: state, parent, group.
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3)[2]);
 }
 
 function privateMemoryOf(id: string): number {
-  const [, kilobytes = '0'] = /^RssAnon:\s+(\d+) kB$/m.exec(textOf(`/proc/${id}/status`)) ?? [];
+  const [, kilobytes = '0'] = /^RssAnon:\s+(\d+) kB$/m.exec(textOfSystem(`/proc/${id}/status`)) ?? [];
   return Number(kilobytes) * KILOBYTE;
-}
-
-/** Empty if the process has ended. */
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch {
-    return '';
-  }
 }

@@ -15,8 +15,6 @@ export class ServedBrowser {
   idleSince = performance.now();
   /** Number of its leases. */
   leases = 0;
-  /** It holds more memory than its share, and is replaced after its lease. */
-  isTooLarge = false;
   /** The session can have several leases, one after another. */
   sessionId = newId();
   /** Start of the session, in ISO 8601. */

@@ -3,10 +3,9 @@ import { openUrl } from '../browser/open-url.js';
 import type { DestroyReason, LocalPoolStats, Log } from '../events.js';
 import { closing, HttpFault } from '../http/answer.js';
 import type { CheckedSettings } from '../settings.js';
-import { clock, startTimer } from '../../shared/clock.js';
 import { memoryOfEach, thisMachine } from '../../shared/machine.js';
 import type { Semaphore } from '../../shared/semaphore.js';
-import { memoryOfGroups } from './browser-memory.js';
+import { memoryOfGroup } from './browser-memory.js';
 import { Filler } from './filler.js';
 import {
   nameField,
@@ -19,7 +18,7 @@ import {
   type Waiter,
 } from './served-lease.js';
 
-/** Milliseconds between two looks at the memory of the browsers. */
+/** Milliseconds between two looks at the memory of a browser. */
 const WEIGH_INTERVAL = 1000;
 
 /** Starts a browser with the settings of a pool. */
@@ -52,9 +51,9 @@ export class ServedPool {
   readonly #waits = new WaitHistory();
   readonly #filler: Filler;
   readonly #ending = new Set<Promise<void>>();
-  /** Bytes that a browser may hold. */
+  /** Bytes that a browser may hold between two leases. */
   readonly #mostMemory: number;
-  #weighing: NodeJS.Timeout | undefined;
+  #weighedAt = Number.NEGATIVE_INFINITY;
   readonly #totals = { granted: 0, released: 0, destroyed: 0, expired: 0 };
   #closed = false;
 
@@ -139,10 +138,9 @@ export class ServedPool {
     this.#totals.released++;
     this.#shared.log({ type: 'released', pool: this.settings.name, sessionId, ...nameField(lease.request) });
     const { browser } = lease;
-    const isWorn = browser.leases >= this.settings.maxLeases || browser.isTooLarge;
-    if (reuse && !isWorn) this.#putBack(lease, 'reused');
-    else this.#destroy(browser, reuse ? 'replaced' : 'released');
-    this.#weigh();
+    if (!reuse) this.#destroy(browser, 'released');
+    else if (this.#isWorn(browser)) this.#destroy(browser, 'replaced');
+    else this.#putBack(lease, 'reused');
     return true;
   }
 
@@ -166,7 +164,6 @@ export class ServedPool {
 
   async close(): Promise<void> {
     this.#closed = true;
-    clock.clearTimeout(this.#weighing);
     for (const waiter of this.#queue) waiter.refuse(closing());
     const leased = [...this.leases].map(({ browser }) => browser);
     for (const browser of [...this.#idle, ...leased]) this.#destroy(browser, 'closed');
@@ -174,17 +171,12 @@ export class ServedPool {
     await Promise.all(this.#ending);
   }
 
-  /** Looks how much memory the browsers hold, once in a while. */
-  #weigh(): void {
-    this.#weighing ??= startTimer(WEIGH_INTERVAL, () => {
-      this.#weighing = undefined;
-      if (this.#closed) return;
-      const memory = memoryOfGroups(new Set(this.browsers.map(({ process }) => process.pid)));
-      for (const browser of this.browsers)
-        browser.isTooLarge = (memory.get(browser.process.pid) ?? 0) > this.#mostMemory;
-      for (const browser of this.#idle.filter(({ isTooLarge }) => isTooLarge))
-        this.#destroy(browser, 'replaced');
-    });
+  /** A released browser has had enough leases, or still holds more memory than its share. A look at the memory takes milliseconds. */
+  #isWorn({ leases, process: { pid } }: ServedBrowser): boolean {
+    if (leases >= this.settings.maxLeases) return true;
+    if (performance.now() - this.#weighedAt < WEIGH_INTERVAL) return false;
+    this.#weighedAt = performance.now();
+    return memoryOfGroup(pid) > this.#mostMemory;
   }
 
   /** With `onDemand`, the pool has a browser for each lease and each waiting request, and at least one. */
