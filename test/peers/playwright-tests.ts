@@ -14,6 +14,7 @@ import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { findBrowser } from 'pooled-browser/local';
+import { compare, report, type Results } from './results.js';
 
 const CONFIG = `
 export default {
@@ -58,9 +59,6 @@ const folder = prepare(resolve(clone), wanted);
 const executablePath = await findBrowser();
 const environment = { ...process.env, CHROME_PATH: executablePath, PWTEST_UNDER_TEST: '1' };
 
-/** The result of each test, by its file and title. */
-type Results = Record<string, string>;
-
 const SERVERS = {
   launchServer: `
     const { chromium } = require('playwright-core');
@@ -77,39 +75,22 @@ const SERVERS = {
 };
 
 const servers = await Promise.all(Object.entries(SERVERS).map(([name, script]) => start(name, script)));
-const results = servers.map(({ url }) => run(names, url, 2));
-const differing = compare(results);
+const [plain, leased] = servers.map(({ url }) => run(names, url, 2)) as [Results, Results];
+const differing = compare(plain, leased);
 // On a busy machine, a test may fail by chance.
 const repeated = [...new Set(differing.map(fileOf))];
 if (repeated.length > 0)
-  for (const [at, { url }] of servers.entries()) Object.assign(results[at]!, run(repeated, url, 1));
+  for (const [at, { url }] of servers.entries()) Object.assign([plain, leased][at]!, run(repeated, url, 1));
 for (const { child } of servers) child.kill();
-report(results as [Results, Results]);
-
-/** Returns the titles of the tests whose results differ. */
-function compare([plain = {}, leased = {}]: readonly Results[]): string[] {
-  return Object.keys({ ...plain, ...leased }).filter((title) => plain[title] !== leased[title]);
-}
+report(
+  { plain, leased },
+  fileOf,
+  (title) => `${title}: launchServer ${plain[title]}, leased ${leased[title]}`,
+);
 
 /** Returns the name of the spec file, as it is passed. */
 function fileOf(title: string): string {
   return title.split('.spec.ts', 1)[0]!;
-}
-
-function report([plain, leased]: readonly [Results, Results]): void {
-  const differences = compare([plain, leased]);
-  const equal: Record<string, number> = {};
-  const byFile: Record<string, Record<string, number>> = {};
-  for (const [title, status] of Object.entries(plain))
-    if (leased[title] === status)
-      for (const counts of [equal, (byFile[fileOf(title)] ??= {})])
-        counts[status] = (counts[status] ?? 0) + 1;
-  for (const [file, counts] of Object.entries(byFile)) console.log(`${file}: ${JSON.stringify(counts)}`);
-  const ran = Object.values(leased).filter((status) => status !== 'skipped').length;
-  console.log(`${ran} tests, ${differences.length} differences. Equal: ${JSON.stringify(equal)}`);
-  for (const title of differences)
-    console.log(`${title}: launchServer ${plain[title]}, leased ${leased[title]}`);
-  process.exitCode = differences.length > 0 ? 1 : 0;
 }
 
 /** Puts the tests of a clone beside the published packages of its version, or of another one. */

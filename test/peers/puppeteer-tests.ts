@@ -22,6 +22,7 @@ import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
 import { BrowserPool, serveProxy } from 'pooled-browser';
 import { findBrowser, startLocalPool } from 'pooled-browser/local';
+import { compare, report, type Results } from './results.js';
 
 /**
  * Stands in for the package `puppeteer`. What differs between the sides is the address only: the browser of
@@ -58,8 +59,6 @@ const [clone = '', wanted] = given.split('@');
 if (clone === '' || names.length === 0)
   throw new Error('Pass the folder of the repository, and the names of spec files, such as page.');
 
-/** The result of each test, by its file and title. */
-type Results = Record<string, string>;
 type Side = 'plain' | 'leased';
 
 const folder = await prepare(resolve(clone), wanted ?? versionOf('puppeteer-core'));
@@ -81,33 +80,18 @@ const leased = await run(names, 'leased', 2);
 const repeated = [...new Set(compare(plain, leased).map(fileOf))];
 Object.assign(plain, await run(repeated, 'plain', 1));
 Object.assign(leased, await run(repeated, 'leased', 1));
-report();
-
-/** Returns the titles of the tests whose results differ. */
-function compare(plain: Results, leased: Results): string[] {
-  return Object.keys({ ...plain, ...leased }).filter((title) => plain[title] !== leased[title]);
-}
+report({ plain, leased }, fileOf, describe);
 
 /** Returns the name of the spec file, as it is passed. */
 function fileOf(title: string): string {
   return title.split(' › ', 1)[0]!;
 }
 
-function report(): void {
-  const differences = compare(plain, leased);
-  const equal: Record<string, number> = {};
-  const byFile: Record<string, Record<string, number>> = {};
-  for (const [title, status] of Object.entries(plain))
-    if (leased[title] === status)
-      for (const counts of [equal, (byFile[fileOf(title)] ??= {})])
-        counts[status] = (counts[status] ?? 0) + 1;
-  for (const [file, counts] of Object.entries(byFile)) console.log(`${file}: ${JSON.stringify(counts)}`);
-  const ran = Object.values(leased).filter((status) => status !== 'skipped').length;
-  console.log(`${ran} tests, ${differences.length} differences. Equal: ${JSON.stringify(equal)}`);
-  for (const title of differences)
-    for (const [side, results] of Object.entries({ plain, leased }))
-      console.log(`${title}: ${side} ${results[title]} ${messages[`${side} ${title}`] ?? ''}`);
-  process.exitCode = differences.length > 0 ? 1 : 0;
+function describe(title: string): string {
+  const sides = Object.entries({ plain, leased });
+  return sides
+    .map(([side, results]) => `${title}: ${side} ${results[title]} ${messages[`${side} ${title}`] ?? ''}`)
+    .join('\n');
 }
 
 function versionOf(name: string): string {
