@@ -560,14 +560,19 @@ describe('with awaitRelease: false', () => {
     ['returns a value', () => 'value'],
     ['throws', fail(new Error('mine'))],
   ])('a run that %s ends during its release, for which pool.close() waits', async (_what, fn) => {
-    let cleanUp!: () => void;
-    const cleaned = new Promise<void>((resolve) => (cleanUp = resolve));
-    await using played = await PlayedLease.start({ cleanup: () => cleaned });
+    await using played = await PlayedLease.start();
     const { late, settle } = answerLater({ status: 204 });
     played.service.script('release', late);
-    const { run } = await played.run(fn, { awaitRelease: false });
-    // The call has not waited for the cleaning.
-    cleanUp();
+    const { onText } = played.browser;
+    const unanswered: Parameters<typeof onText>[] = [];
+    const holding = () => {
+      played.browser.onText = (...message) => void unanswered.push(message);
+      return fn();
+    };
+    const { run } = await played.run(holding, { awaitRelease: false });
+    // The call has not waited for the cleaning, whose commands the browser answers only now.
+    played.browser.onText = onText;
+    for (const message of unanswered) onText(...message);
     expect(run).toMatchObject({ released: 'pending', session: { session_id: sessionId } });
     expect(played.told('released')).toEqual([]);
     let hasClosed = false;
