@@ -35,7 +35,10 @@ mkdirSync('dist', { recursive: true });
 // For the source, which is not built.
 writeFileSync('dist/release-process.js', await releaseProgram());
 const entries = readdirSync('src').filter((name) => name.endsWith('.ts'));
-await bundleForNode('dist', { 'local-process': 'src/local/local-process.ts' });
+await bundleForNode('dist', {
+  'local-process': 'src/local/local-process.ts',
+  'recording-process': 'src/local/recording-process.ts',
+});
 await bundleForNode('dist', {
   ...Object.fromEntries(entries.map((name) => [name.slice(0, -3), `src/${name}`])),
   'cli/main': 'src/cli/main.ts',

@@ -24,6 +24,8 @@ interface OutcomeFacts<Input, Session extends object> {
    * released. Other recordings are known only then: the event `replays` lists them by session id.
    */
   replays: readonly Replay[];
+  /** Link to the moment at which the last attempt failed, in a recording that this process made. */
+  moment?: string;
   /** Paths of the files that the option `artifacts` collected, of all attempts. */
   artifacts: readonly string[];
   /** The files that arrived in the folder of the option `downloads`, of all attempts. */
@@ -109,6 +111,8 @@ interface RecordFacts extends Pick<OutcomeFacts<unknown, object>, 'index' | 'inp
   sessionId?: string;
   /** Links to the recordings that were known when the task ended. */
   replays?: string[];
+  /** Link to the moment at which the last attempt failed. */
+  moment?: string;
   /** Paths of the artifacts of all attempts. */
   artifacts?: readonly string[];
   /** The files that all attempts downloaded. */
@@ -132,10 +136,11 @@ export interface RecordedReason {
 
 /** Converts an outcome for storage. Only the id of the session is stored, because its URLs are secrets. */
 export function recordOfOutcome(outcome: Outcome<unknown, unknown, object>): OutcomeRecord {
-  const { index, input, attempts, sessionId, artifacts, downloads } = outcome;
+  const { index, input, attempts, sessionId, artifacts, downloads, moment } = outcome;
   const replays = outcome.replays.flatMap((replay) => replay.replay_view_url ?? []);
   const links = {
     ...(replays.length > 0 && { replays }),
+    ...(moment !== undefined && { moment }),
     ...(artifacts.length > 0 && { artifacts }),
     ...(downloads.length > 0 && { downloads }),
   };
@@ -197,12 +202,13 @@ const isListOf = (value: unknown, isOne: (one: unknown) => boolean): boolean =>
 const FACTS: Readonly<Record<keyof StoredFacts, (value: unknown) => boolean>> = {
   sessionId: isText,
   replays: (value) => isListOf(value, isText),
+  moment: isText,
   artifacts: (value) => isListOf(value, isText),
   downloads: (value) => isListOf(value, isRecord),
 };
 
 /** What an attempt stores besides its outcome. */
-export type StoredFacts = Pick<RecordFacts, 'sessionId' | 'replays' | 'artifacts' | 'downloads'>;
+export type StoredFacts = Pick<RecordFacts, 'sessionId' | 'replays' | 'moment' | 'artifacts' | 'downloads'>;
 
 /** Reads the facts of a stored attempt. It replaces neither the input nor the status of its job, and what can't be read is left out. */
 export function factsOf(stored: object): StoredFacts {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { Workspace } from '../drivers/connector.js';
 import { inside } from '../calls/nesting.js';
 import type { PooledLease } from '../features/create-features.js';
@@ -123,7 +124,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     let endWork: EndTask;
     try {
       workspace = await raceAbort(slot.workspace(taskContext), this.#lease.context.signal);
-      endWork = await this.#beginWork(workspace);
+      endWork = await this.#beginWork(workspace, task);
     } catch (error) {
       // The options of this task only.
       if (error instanceof InvalidOptionError && typeof this.#job.settings.contextOptions === 'function')
@@ -167,11 +168,15 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
   }
 
   /** Begins to collect what the options ask for. Without isolation, other tasks may use the same context. */
-  #beginWork({ handles }: Workspace<Handles>): Promise<EndTask> {
+  #beginWork(
+    { handles }: Workspace<Handles>,
+    { input }: TaskOfPage<Input, Value, Session>,
+  ): Promise<EndTask> {
     const { isolation, pagesPerLease } = this.#job.settings;
     const scope = isolation === 'none' ? 'page' : 'context';
     return this.#lease.beginWork({
       kind: 'task',
+      title: titleOf(input),
       handles: handles as object,
       scope,
       isAmongOthers: pagesPerLease > 1,
@@ -185,14 +190,21 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     { result, hasTimedOut }: Attempt<Value>,
   ): Promise<void> {
     const { name } = this.#job.settings;
-    const { artifacts = [], downloads = [] } = await endWork({
+    const failed = result.status === 'rejected';
+    const {
+      artifacts = [],
+      downloads = [],
+      moment,
+    } = await endWork({
       name: `${name === undefined ? '' : `${name}-`}task-${task.index}-attempt-${task.attempts}`,
-      failed: result.status === 'rejected',
+      failed,
+      error: failed ? result.reason : undefined,
       isReachable: !this.#lease.context.signal.aborted,
       isCut: hasTimedOut,
     });
     task.artifacts.push(...artifacts);
     task.downloads.push(...downloads);
+    task.moment = moment;
   }
 
   /** Prepares the slot for its next task. After the last task, the end of the lease closes everything. */
@@ -239,4 +251,9 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     }
     this.#retired.abort(cause);
   }
+}
+
+/** What people call a task: its input. */
+function titleOf(input: unknown): string {
+  return typeof input === 'string' ? input : inspect(input, { depth: 1, breakLength: Infinity });
 }

@@ -32,6 +32,8 @@ export class Task<Input, Value, Session extends object> {
   readonly artifacts: string[] = [];
   /** The files that all attempts downloaded. */
   readonly downloads: Download[] = [];
+  /** Link to the moment at which the last attempt failed, in a recording that this process made. */
+  moment: string | undefined;
   /** Number of attempts that were started. */
   attempts: number;
 
@@ -107,9 +109,10 @@ export class Task<Input, Value, Session extends object> {
 
   /** Resolves to false if there is no outcome, because the source runs the input again. */
   async #deliver(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<boolean> {
-    const { input, index, attempts, artifacts, downloads } = this;
+    const { input, index, attempts, artifacts, downloads, moment } = this;
     const { progress, settings, signal, outcomes, close } = this.#job;
-    const outcome = { ...result, input, index, attempts, ...place, artifacts, downloads };
+    const collected = { artifacts, downloads, ...(moment !== undefined && { moment }) };
+    const outcome = { ...result, input, index, attempts, ...place, ...collected };
     if ((await this.#pulled.settle?.(outcome, signal)) === false) return false;
     progress.countOutcome(result.status);
     outcomes.add(this.#position, outcome);

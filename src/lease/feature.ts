@@ -76,6 +76,7 @@ export interface Finished {
 /** A leased browser, for its features. `Step` are the events that they may emit. */
 export interface FeatureContext<Step extends AnyStep = AnyStep> {
   readonly sessionId: string;
+  readonly pool: { readonly idOrName: string };
   readonly grant: Grant;
   readonly service: LeasedService;
   /** Aborts when the work must end: by the caller's signal, a timeout, or the loss of the browser. */
@@ -125,6 +126,8 @@ export interface WorkPart {
   readonly handles: object;
   /** Which pages belong to it: all, those of its context, or its page with its pop-ups. */
   readonly scope: 'browser' | 'context' | 'page';
+  /** What people call it: the titles of a test, the input of a task. */
+  readonly title?: string;
   /** Other tasks run in the browser at the same time. */
   readonly isAmongOthers?: boolean;
 }
@@ -142,6 +145,8 @@ export interface WorkEnd {
   /** Part of the names of its files. */
   readonly name: string;
   readonly failed: boolean;
+  /** Why it failed. */
+  readonly error?: unknown;
   /** False if the browser was lost, or must not be used any longer. */
   readonly isReachable: boolean;
   /** Do not wait for what is still running. */
@@ -160,6 +165,8 @@ export interface LeaseEnding<Step extends AnyStep = AnyStep> {
   /** Missing if another program used the browser. */
   readonly connection: WorkConnection | undefined;
   readonly status: 'ok' | 'failed';
+  /** Why it failed. */
+  readonly error?: unknown;
   /** The browser stays leased. */
   readonly leaves: boolean;
   /** The methods of the library's commands without a response, when the callback was over. */

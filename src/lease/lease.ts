@@ -100,7 +100,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     await cutIf(!isReachable());
     if (signal.aborted) await attempt('end the work after an abort', endOnce);
     await cutIf(signal.aborted);
-    const ending = await this.#endingOf(outcome.status, leaves);
+    const ending = await this.#endingOf(outcome, leaves);
     await attempt('stop', () => Promise.all([endOnce(), hooks.stop(ending)]));
     await cutIf(signal.aborted);
     const released = await this.#leave({ ...outcome, isDetached, ending, attempt, handles });
@@ -150,11 +150,11 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     return isLater ? 'pending' : releasing;
   }
 
-  async #endingOf(status: LeaseEnd['status'], leaves: boolean): Promise<LeaseEnding> {
+  async #endingOf({ status, error }: LeaseEnd, leaves: boolean): Promise<LeaseEnding> {
     const connection = this.#link?.connection;
     for (let turn = 0; connection && turn < SENDING_TURNS; turn++) await nextTurn();
     const methodsInFlight = connection?.socket.methodsInFlight ?? [];
-    return { lease: this.context, connection, status, leaves, methodsInFlight };
+    return { lease: this.context, connection, status, error, leaves, methodsInFlight };
   }
 
   /** @param cause Of a method of the library's page, browser, … */

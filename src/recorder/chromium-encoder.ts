@@ -1,6 +1,6 @@
 import { raceEnd } from '../shared/abort.js';
-import { CdpSession } from '../wire/cdp-client.js';
-import { sourceOver, type CdpBrowser } from '../wire/cdp-source.js';
+import { CdpSession, type CdpClient } from '../wire/cdp-client.js';
+import type { CdpSource } from '../wire/cdp-source.js';
 import type { ResultOf } from '../wire/message.js';
 import type { TimedFrame } from './frames.js';
 
@@ -20,21 +20,25 @@ export interface EncodedChunk {
 
 /** The video encoder of a Chromium (WebCodecs), in a page that encodes one video after another. */
 export class ChromiumEncoder {
+  readonly #cdp: CdpClient;
+  readonly #targetId: string;
   readonly #page: CdpSession;
   /** Resolves when Chromium has ended. */
   readonly #ended: Promise<unknown>;
   /** The picture on the canvas of the page. */
   #drawn: Buffer | undefined;
 
-  private constructor(page: CdpSession, ended: Promise<unknown>) {
-    this.#page = page;
-    this.#ended = ended;
+  private constructor(cdp: CdpClient, targetId: string, session: string) {
+    this.#cdp = cdp;
+    this.#targetId = targetId;
+    this.#page = new CdpSession(cdp, session);
+    this.#ended = cdp.ended;
   }
 
-  static async open(browser: CdpBrowser): Promise<ChromiumEncoder> {
+  static async open(source: CdpSource): Promise<ChromiumEncoder> {
     let onNavigated!: () => void;
     const navigated = new Promise<void>((resolve) => (onNavigated = resolve));
-    const cdp = await sourceOver(browser)({
+    const cdp = await source({
       'Page.frameNavigated': onNavigated,
       'Fetch.requestPaused': ({ requestId }, session) => {
         const page = { requestId, responseCode: 200, body: '' };
@@ -42,8 +46,9 @@ export class ChromiumEncoder {
       },
     });
     const { ended } = cdp;
-    const session = await unless(ended, cdp.attach(await unless(ended, cdp.openPage())));
-    const encoder = new ChromiumEncoder(new CdpSession(cdp, session), ended);
+    const targetId = await unless(ended, cdp.openPage());
+    const session = await unless(ended, cdp.attach(targetId));
+    const encoder = new ChromiumEncoder(cdp, targetId, session);
     await encoder.#ask('Page.enable');
     await encoder.#ask('Fetch.enable');
     await encoder.#ask('Page.navigate', { url: SECURE_PAGE });
@@ -51,6 +56,15 @@ export class ChromiumEncoder {
     await unless(ended, navigated);
     await encoder.#evaluate(ENCODER_SCRIPT);
     return encoder;
+  }
+
+  /** Closes the page, of a Chromium that goes on. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.race([
+      this.#cdp.send('Target.closeTarget', { targetId: this.#targetId }),
+      this.#ended,
+    ]).catch(() => {});
+    this.#cdp.close();
   }
 
   /** Starts a video with the size of this picture, and returns the size. */

@@ -1,28 +1,48 @@
+import { complete } from './complete.js';
 import type { RecordedSession } from './page/replay-page.js';
 import type { PicturedBrowser } from './pictures.js';
 import { RecordingStore, type RecordingLimits } from './recording-store.js';
-import { Recording, type RecordingPlan } from './recording.js';
+import { Recording, type RecordingHost, type RecordingPlan } from './recording.js';
 import type { RecordingEnd } from './recording-end.js';
 import { VideoWriter, type EncodingBrowser } from './video-writer.js';
 
+/** What writes the videos. */
+export interface RecordingEncoder extends Pick<RecordingHost, 'complete' | 'expect'> {
+  readonly close: () => Promise<void>;
+}
+
+/** Writes the videos in this process, with a Chromium that `launch` starts. */
+export function encodeHere(launch: (signal: AbortSignal) => Promise<EncodingBrowser>): RecordingEncoder {
+  const writer = new VideoWriter(launch);
+  return {
+    complete: (ended, encoder = writer) => complete(ended, encoder),
+    expect: () => writer.expect(),
+    close: () => writer.close(),
+  };
+}
+
 interface RecorderOptions {
   readonly limits: RecordingLimits;
-  /** Starts the Chromium that encodes the videos. */
-  readonly launch: (signal: AbortSignal) => Promise<EncodingBrowser>;
+  readonly encoder: RecordingEncoder;
   readonly onStarted?: (recording: Recording) => void;
   readonly onFinished?: (recording: Recording, reason: RecordingEnd) => void;
+}
+
+interface HowToRecord {
+  /** Ends the recording. */
+  readonly signal: AbortSignal;
+  /** Called when the recording has its files, before the first picture. */
+  readonly onStarted?: (recording: Recording) => void;
 }
 
 /** Records browsers over their own CDP connections. The recordings stay available after their sessions end. */
 export class Recorder {
   readonly #options: RecorderOptions;
   readonly #store: RecordingStore<Recording>;
-  readonly #writer: VideoWriter;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
     this.#store = new RecordingStore(options.limits);
-    this.#writer = new VideoWriter(options.launch);
   }
 
   /** All recordings, the oldest first. */
@@ -33,23 +53,27 @@ export class Recorder {
   /**
    * Starts a recording. Resolves after its first picture, or after 5 s without one.
    *
-   * @param signal Ends the recording.
    * @throws if the files cannot be written (an error of the file system), or if the browser does not answer.
    */
   async record(
     browser: PicturedBrowser,
     session: RecordedSession,
     plan: RecordingPlan,
-    signal: AbortSignal,
+    { signal, onStarted }: HowToRecord,
   ): Promise<Recording> {
     const onFinished = (recording: Recording, reason: RecordingEnd) => {
       this.#options.onFinished?.(recording, reason);
       this.#store.prune();
     };
-    const recording = new Recording(session, plan, { store: this.#store, writer: this.#writer, onFinished });
+    const recording = new Recording(session, plan, {
+      ...this.#options.encoder,
+      store: this.#store,
+      onFinished,
+    });
     this.#store.add(recording);
     recording.stopWith(signal);
     this.#options.onStarted?.(recording);
+    onStarted?.(recording);
     try {
       await recording.start(browser);
       return recording;
@@ -60,11 +84,21 @@ export class Recorder {
     }
   }
 
+  /** Removes a recording and its files. */
+  remove(recording: Recording): void {
+    this.#store.remove(recording);
+  }
+
+  /** Keeps the files of a recording that is over, and nothing in memory. */
+  forget(recording: Recording): void {
+    this.#store.forget(recording);
+  }
+
   /** Ends all recordings. Writes the last videos only if the option `folder` keeps them. */
   async close(): Promise<void> {
     const finished = Promise.all(this.list.map((recording) => recording.stop('lease-ended')));
     if (this.#options.limits.folder !== undefined) await finished;
-    await this.#writer.close();
+    await this.#options.encoder.close();
     await finished;
     await this.#store.close();
   }

@@ -1,8 +1,14 @@
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
+import { clock } from '../shared/clock.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
+import { hasEnded } from '../shared/process-id.js';
 import { makeTemporaryFolder } from '../shared/temporary-folder.js';
+import { headOf } from './journal.js';
+
+/** Milliseconds between two looks at the folder of the options. */
+const LIST_INTERVAL = 10_000;
 
 /** Limits of recordings, and their folder. */
 export interface RecordingLimits {
@@ -14,6 +20,8 @@ export interface RecordingLimits {
   readonly maxTotalBytes: number;
   /** Number of finished recordings to keep. */
   readonly keep: number;
+  /** Milliseconds after which a recording in the folder is removed. Default: never. */
+  readonly maxAge?: number | undefined;
 }
 
 /** What the store needs of a recording. */
@@ -33,14 +41,46 @@ export interface RecordingFiles {
   /** The picture for the time before the video plays. */
   readonly poster: string;
   readonly video: string;
-  /** The page that shows the recording without the local pool; missing in a temporary folder. */
-  readonly page?: string;
+  /** What outlives the process; missing in a temporary folder. */
+  readonly saved?: SavedFiles;
+}
+
+/** The files of a recording that outlives its process. */
+export interface SavedFiles {
+  readonly folder: string;
+  /** The page that shows the recording without the local pool. */
+  readonly page: string;
+  /** The timeline, from the start of the recording. */
+  readonly journal: string;
+  /** The facts of a recording that is complete. */
+  readonly facts: string;
+  /** A folder of pictures, where nothing can encode a video. */
+  readonly pictures: string;
+}
+
+/** The files in the folder of a recording. */
+export function filesIn(folder: string): RecordingFiles & { readonly saved: SavedFiles } {
+  const at = (name: string) => join(folder, name);
+  return {
+    frames: at('frames'),
+    poster: at('poster.jpg'),
+    video: at('video.webm'),
+    saved: {
+      folder,
+      page: at('index.html'),
+      journal: at('recording.jsonl'),
+      facts: at('replay.json'),
+      pictures: at('pictures'),
+    },
+  };
 }
 
 /** A recording of an earlier process, or of another one, in the folder of the options. */
 interface Earlier {
   readonly path: string;
   readonly bytes: number;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
 }
 
 /** All recordings, the oldest first, and their files. Finished recordings are removed when they exceed the limits. */
@@ -50,6 +90,7 @@ export class RecordingStore<Recording extends StoredRecording> {
   readonly #recordings: Recording[] = [];
   /** The oldest first. Undefined until this process records into the folder of the options. */
   #earlier: Earlier[] | undefined;
+  #listedUntil = 0;
   #temporaryFolder: string | undefined;
   #unguard: (() => void) | undefined;
 
@@ -62,17 +103,19 @@ export class RecordingStore<Recording extends StoredRecording> {
   createFiles(recording: Pick<Recording, 'replayId' | 'startedAt' | 'session'>): RecordingFiles {
     const folder = this.#folder;
     const at = (ending: string) => join(this.#temporary, `${recording.replayId}.${ending}`);
-    const frames = at('frames');
-    if (folder === undefined) return { frames, poster: at('jpg'), video: at('webm') };
-    this.#earlier ??= openFolder(folder);
+    if (folder === undefined) return { frames: at('frames'), poster: at('jpg'), video: at('webm') };
+    this.#list(folder);
     const own = join(folder, nameOf(recording));
     mkdirSync(own, { mode: 0o700 });
-    return {
-      frames,
-      page: join(own, 'index.html'),
-      video: join(own, 'video.webm'),
-      poster: join(own, 'poster.jpg'),
-    };
+    return filesIn(own);
+  }
+
+  /** Other processes can record into the folder, too. */
+  #list(folder: string): void {
+    if (clock.now() < this.#listedUntil) return;
+    this.#listedUntil = clock.now() + LIST_INTERVAL;
+    const own = new Set(this.#recordings.map(({ files }) => files.saved?.folder));
+    this.#earlier = openFolder(folder).filter(({ path }) => !own.has(path));
   }
 
   add(recording: Recording): void {
@@ -91,20 +134,28 @@ export class RecordingStore<Recording extends StoredRecording> {
     return true;
   }
 
-  /** Removes the oldest finished recordings above the limit `keep`. */
+  /** Removes the oldest finished recordings above the limits. */
   prune(): void {
+    const { keep, maxAge = Infinity, maxTotalBytes } = this.#limits;
     const count = () => this.#recordings.filter(isFinished).length + (this.#earlier?.length ?? 0);
-    while (count() > this.#limits.keep) this.#removeOldest();
+    const isTooOld = () => Date.now() - (this.#earlier?.[0]?.startedAt ?? Date.now()) > maxAge;
+    while (count() > keep || this.#bytes > maxTotalBytes || isTooOld()) if (!this.#removeOldest()) return;
   }
 
   remove(recording: Recording): void {
-    const index = this.#recordings.indexOf(recording);
-    if (index !== -1) this.#recordings.splice(index, 1);
+    this.forget(recording);
     this.removeFiles(recording.files);
   }
 
-  removeFiles({ page, poster, video }: RecordingFiles): void {
-    const paths = page === undefined ? [poster, video] : [dirname(page)];
+  /** Its files stay, as those of an earlier process. */
+  forget(recording: Recording): void {
+    const index = this.#recordings.indexOf(recording);
+    if (index !== -1) this.#recordings.splice(index, 1);
+    this.#listedUntil = 0;
+  }
+
+  removeFiles({ saved, poster, video }: RecordingFiles): void {
+    const paths = saved === undefined ? [poster, video] : [saved.folder];
     for (const path of paths) rm(path, { recursive: true, force: true }).catch(() => {});
   }
 
@@ -145,9 +196,36 @@ function openFolder(path: string): Earlier[] {
   const isNew = mkdirSync(path, { recursive: true, mode: 0o700 }) !== undefined;
   // Videos are large, and can show what no repository must contain.
   if (isNew) writeFileSync(join(path, '.gitignore'), '*\n');
-  const names = readdirSync(path).filter((name) => NAME.test(name));
-  const paths = names.toSorted().map((name) => join(path, name));
-  return paths.map((path) => ({ path, bytes: sizeOf(path) }));
+  return foldersIn(path)
+    .filter((one) => !isBeingWritten(one))
+    .map((one) => ({ path: one, bytes: sizeOf(one), startedAt: startOf(one) }));
+}
+
+/** The folders of recordings in a folder, the oldest first. Follows no link, and skips what is not ours. */
+export function foldersIn(path: string): string[] {
+  const names = readdirSync(path, { withFileTypes: true }).filter((one) => one.isDirectory());
+  const ours = names.map(({ name }) => name).filter((name) => NAME.test(name));
+  return ours
+    .toSorted()
+    .map((name) => join(path, name))
+    .filter((one) => isFile(filesIn(one).saved.journal));
+}
+
+/** Whether the process that records may still run. */
+export function isBeingWritten(folder: string): boolean {
+  const { journal, facts } = filesIn(folder).saved;
+  if (isFile(facts)) return false;
+  const head = headOf(journal);
+  return head === undefined || hasEnded(head.process) !== true;
+}
+
+function isFile(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+function startOf(folder: string): number {
+  const [, date = '', time = ''] = /^([\d-]{10})T([\d-]{8})Z/.exec(basename(folder)) ?? [];
+  return Date.parse(`${date}T${time.replaceAll('-', ':')}Z`);
 }
 
 /** The name of the folder of a recording. It begins with the date, so that the names are in the order of time. */
@@ -162,14 +240,16 @@ function nameOf({
   session: { leaseName },
 }: Pick<StoredRecording, 'replayId' | 'startedAt' | 'session'>): string {
   const time = startedAt.toISOString().replace(/\..*/, 'Z').replaceAll(':', '-');
-  const lease = leaseName === undefined ? [] : [leaseName.slice(0, LONGEST_NAME)];
+  // The name of a lease of another service can contain anything.
+  const lease =
+    leaseName === undefined ? [] : [leaseName.slice(0, LONGEST_NAME).replaceAll(/[^\w.-]+/g, '_')];
   return [time, ...lease, replayId.slice(0, 8)].join('-');
 }
 
 /** Bytes of the files in a folder, which another process can remove meanwhile. */
 function sizeOf(folder: string): number {
   try {
-    return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+    return readdirSync(folder).reduce((sum, name) => sum + lstatSync(join(folder, name)).size, 0);
   } catch {
     return 0;
   }

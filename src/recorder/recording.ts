@@ -1,20 +1,22 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clock, startTimer } from '../shared/clock.js';
+import { createAbort } from '../shared/globals.js';
 import { newId, newLinkToken } from '../shared/ids.js';
+import { thisProcess } from '../shared/process-id.js';
+import type { Completed, Encoder, EndedRecording } from './complete.js';
 import { FrameFile } from './frames.js';
+import { Journal } from './journal.js';
 import { PageEvents } from './page-events.js';
 import { saveReplayPage } from './page/replay-file.js';
 import type { RecordedSession, RecordingState, ReplayFacts } from './page/replay-page.js';
 import type { PicturedBrowser } from './pictures.js';
 import { RecordedPages } from './recorded-pages.js';
-import type { RecordingFiles, RecordingStore } from './recording-store.js';
-import { Timeline } from './timeline.js';
 import { END_REASONS, type RecordingEnd } from './recording-end.js';
+import type { RecordingFiles, RecordingStore } from './recording-store.js';
+import { Timeline, type TimelineEntry } from './timeline.js';
 import { isDiskFull, maxVideoSize, VideoFile, type Video } from './video-file.js';
-import type { VideoWriter } from './video-writer.js';
-import { createAbort } from '../shared/globals.js';
 
 export interface RecordingPlan {
   /** Most pictures per second. */
@@ -23,12 +25,19 @@ export interface RecordingPlan {
   readonly maxDuration?: number | undefined;
   /** The categories of the timeline. Default: all. */
   readonly categories?: readonly string[] | undefined;
+  /** Writes one file that contains all. Default: false. */
+  readonly isSingle?: boolean | undefined;
+  /** The browser can be reached again after its connection was lost. Default: false. */
+  readonly goesOn?: boolean | undefined;
 }
 
 /** The parts that recordings share. */
-interface RecordingHost {
+export interface RecordingHost {
   readonly store: RecordingStore<Recording>;
-  readonly writer: VideoWriter;
+  /** Writes the video and the page. */
+  readonly complete: (ended: EndedRecording, encoder: Encoder | undefined) => Promise<Completed>;
+  /** A video is going to be written. Returns a function to call when none is due any longer. */
+  readonly expect: (recording: Recording) => () => void;
   readonly onFinished: (recording: Recording, reason: RecordingEnd) => void;
 }
 
@@ -49,12 +58,16 @@ export class Recording {
   /** When the recording ended. Missing until its video is written, or has failed. */
   finishedAt?: Date;
   /** Missing until the video is written, and for a recording without frames. */
-  video?: Video;
+  video?: Video | undefined;
   /** Why the video or the page could not be written. */
-  failure?: string;
+  failure?: string | undefined;
+  /** Whether the lease, or a part of it, failed. */
+  result: ReplayFacts['result'];
   readonly #plan: RecordingPlan;
   readonly #host: RecordingHost;
   readonly #timeline: Timeline;
+  readonly #events: PageEvents;
+  readonly #journal: Journal | undefined;
   readonly #video: VideoFile;
   readonly #frames: FrameFile;
   readonly #ending = createAbort();
@@ -65,7 +78,9 @@ export class Recording {
   #poster: Buffer | undefined;
   #pages: RecordedPages | undefined;
   #length: number | undefined;
+  #isDiscarded = false;
   #onWritten = (): void => {};
+  #onFirst = (): void => {};
   #finished: Promise<void> | undefined;
 
   /** @throws if the disk has no space for a video. */
@@ -73,11 +88,15 @@ export class Recording {
     this.session = session;
     this.#plan = plan;
     this.#host = host;
-    this.#timeline = new Timeline(plan.categories, (moment) => this.#timeOf(moment));
+    const onChange = (entry: TimelineEntry, index?: number) => this.#journal?.add(entry, index);
+    this.#timeline = new Timeline(plan.categories, (moment) => this.#timeOf(moment), onChange);
+    this.#events = new PageEvents(this.#timeline);
     const onFailure = (error: Error) => void this.stop(isDiskFull(error) ? 'disk-full' : 'disk-failed');
     this.files = host.store.createFiles(this);
+    const { saved } = this.files;
     try {
-      this.#video = new VideoFile(this.files.video, onFailure);
+      this.#video = new VideoFile(this.files.video, onFailure, saved !== undefined);
+      this.#journal = saved && new Journal(saved.journal, this.#head, onFailure);
     } catch (error) {
       host.store.removeFiles(this.files);
       throw error;
@@ -95,19 +114,27 @@ export class Recording {
 
   /** What the page of the recording shows. */
   get facts(): ReplayFacts {
-    const { state, replayId, session, failure, video, startedAt } = this;
+    const { state, replayId, session, failure, video, startedAt, result } = this;
+    const { leaseId: _leaseId, ...shown } = session;
+    const { path: _path, ...seen } = video ?? { path: '' };
     return {
+      ...shown,
       state,
       replayId,
-      sessionId: session.sessionId,
-      pool: session.pool,
-      leaseName: session.leaseName,
+      result,
       startedAt: startedAt.toISOString(),
       finishedAt: this.finishedAt?.toISOString(),
       failure,
       timeline: this.#timeline.entries,
-      video: video && withoutPath(video),
+      video: video && (seen as ReplayFacts['video']),
     };
+  }
+
+  get #head() {
+    const { replayId, session } = this;
+    const { framerate, isSingle = false } = this.#plan;
+    const startedAt = this.startedAt.toISOString();
+    return { replayId, session, startedAt, framesPerSecond: framerate, isSingle, process: thisProcess() };
   }
 
   /** In milliseconds. Grows until the recording ends. */
@@ -140,43 +167,57 @@ export class Recording {
   /** Starts to collect frames. Resolves after the first frame, so that also a very short recording has a video. */
   async start(browser: PicturedBrowser): Promise<void> {
     // Its link opens at once.
-    await this.#savePage({});
-    const events = new PageEvents(this.#timeline);
-    let onFirst!: () => void;
-    const first = new Promise<void>((resolve) => (onFirst = resolve));
+    await this.#savePage();
+    const first = new Promise<void>((resolve) => (this.#onFirst = resolve));
+    const pages = await this.follow(browser);
+    if (this.ended) return;
+    await Promise.race([first, pages.closed, sleep(FIRST_FRAME_TIMEOUT, undefined, { ref: false })]);
+    // After the first frame: the start of the encoder must not delay the start of the recording.
+    if (!this.ended) this.#onWritten = this.#host.expect(this);
+  }
+
+  /** Records the browser over this connection, also if an earlier connection to it was lost. */
+  async follow(browser: PicturedBrowser): Promise<RecordedPages> {
     const pages = await RecordedPages.open(browser, {
       interval: 1000 / this.#plan.framerate,
       onPicture: (jpeg, since) => {
         this.#save(jpeg, since);
-        onFirst();
+        this.#onFirst();
       },
-      names: events.names,
-      onPage: (page) => events.enable(page),
-      onEvent: (event, at) => events.add(event, at),
+      names: this.#events.names,
+      onPage: (page) => this.#events.enable(page),
+      onEvent: (event, at) => this.#events.add(event, at),
     });
-    if (this.ended) return pages.close();
+    if (this.ended) {
+      pages.close();
+      return pages;
+    }
+    this.#pages?.close();
     this.#pages = pages;
     this.#ending.signal.addEventListener('abort', () => pages.close());
-    void pages.closed.then(() => this.stop('browser-gone'));
-    await Promise.race([first, pages.closed, sleep(FIRST_FRAME_TIMEOUT, undefined, { ref: false })]);
-    // After the first frame: the start of the encoder must not delay the start of the recording.
-    if (!this.ended) this.#onWritten = this.#host.writer.expect();
+    if (!this.#plan.goesOn) void pages.closed.then(() => this.stop('browser-gone'));
+    return pages;
   }
 
-  /** Adds an event of the client's connection to the timeline. */
-  note(kind: 'connected' | 'disconnected', client: string): void {
-    if (!this.ended) this.#timeline.add(kind, client);
+  /** Adds an entry to the timeline. @returns A function that ends a call, with the reason if it failed. */
+  note(kind: TimelineEntry['kind'], text: string, moment?: number): (failed?: string) => void {
+    const index = this.ended ? undefined : this.#timeline.add(kind, text, undefined, moment);
+    return (failed) => {
+      if (index !== undefined && !this.ended) this.#timeline.end(index, failed);
+    };
   }
 
-  /**
-   * Ends the recording with a last picture of the page. Resolves when the browser is no longer in use; the video is written
-   * later.
-   */
+  /** Ends the recording with a last picture of the page. Resolves when the browser is no longer in use; the video is written later. */
   async stopWithPicture(): Promise<void> {
+    await this.takePicture();
+    void this.stop('stopped');
+  }
+
+  /** Takes a picture of the page now. Never rejects. */
+  async takePicture(): Promise<void> {
     const timeout = sleep(PICTURE_TIMEOUT, undefined, { ref: false });
     const closed = this.#pages?.closed;
     await Promise.race([this.#pages?.picture(), closed, timeout]).catch(() => {});
-    void this.stop('stopped');
   }
 
   /** Ends the recording when the lease ends. */
@@ -185,9 +226,19 @@ export class Recording {
     lease.addEventListener('abort', () => void this.stop('lease-ended'), { signal });
   }
 
-  /** Ends the recording; only the first call counts. Resolves when the video is written or has failed. */
-  stop(reason: RecordingEnd): Promise<void> {
-    return (this.#finished ??= this.#finish(reason));
+  /**
+   * Ends the recording; only the first call counts. Resolves when the video is written or has failed.
+   *
+   * @param encoder Writes the video. Default: the one of the recorder.
+   */
+  stop(reason: RecordingEnd, encoder?: Encoder): Promise<void> {
+    return (this.#finished ??= this.#finish(reason, encoder));
+  }
+
+  /** Ends the recording without a video. */
+  async discard(): Promise<void> {
+    this.#isDiscarded = true;
+    await this.stop('stopped');
   }
 
   #save(jpeg: Buffer, since: number): void {
@@ -200,50 +251,44 @@ export class Recording {
     } else void this.stop('disk-limit');
   }
 
-  async #finish(reason: RecordingEnd): Promise<void> {
+  async #finish(reason: RecordingEnd, encoder: Encoder | undefined): Promise<void> {
     this.#length = this.length;
     this.#ending.abort();
     this.#timeline.add('recording-ended', END_REASONS[reason]);
-    await this.#frames.end();
-    const video = await this.#writeVideo().catch((error: Error) => void (this.failure = error.message));
-    this.#onWritten();
-    if (!video) await this.#video.discard().catch(() => {});
-    else await writeFile(this.files.poster, this.#poster ?? '', { mode: 0o600 }).catch(() => {});
-    this.#poster = undefined;
-    await this.#frames.remove().catch(() => {});
+    await Promise.all([
+      this.#frames.end(),
+      this.#journal?.end({ length: this.#length, result: this.result }),
+    ]);
     const finishedAt = new Date(this.startedAt.getTime() + this.#length);
-    // The page is complete before the recording is ready.
     const ended = {
-      state: video ? 'ready' : 'none',
-      finishedAt: finishedAt.toISOString(),
-      video: video && withoutPath(video),
-    } as const;
-    await this.#savePage(ended).catch((error: Error) => (this.failure ??= error.message));
-    if (video) this.video = video;
+      files: this.files,
+      file: this.#video,
+      length: this.#length,
+      framesPerSecond: this.#plan.framerate,
+      isSingle: this.#plan.isSingle ?? false,
+      facts: { ...this.facts, finishedAt: finishedAt.toISOString() },
+    };
+    const done = await this.#complete(ended, encoder).catch((error: Error) => ({ failure: error.message }));
+    this.#onWritten();
+    this.#poster = undefined;
+    // The page is complete before the recording is ready.
+    const completed: Completed = done;
+    this.failure = completed.failure;
+    this.video = completed.video;
     this.finishedAt = finishedAt;
     this.#host.onFinished(this, reason);
   }
 
-  async #writeVideo(): Promise<Video | undefined> {
-    // Without frames, Chromium needs not start.
-    if (this.frameBytes === 0) return undefined;
-    const framesPerSecond = this.#plan.framerate;
-    const source = { frames: this.#frames.path, file: this.#video, length: this.length, framesPerSecond };
-    return await this.#host.writer.write(source);
+  async #complete(ended: EndedRecording, encoder: Encoder | undefined): Promise<Completed> {
+    if (!this.#isDiscarded) return this.#host.complete(ended, encoder);
+    await this.#video.discard();
+    return {};
   }
 
-  /**
-   * Writes the page beside the video, if the recording outlives this process.
-   *
-   * @param ended The facts of a recording that has ended, before they are public.
-   */
-  async #savePage(ended: Partial<ReplayFacts>): Promise<void> {
-    const { page, video, poster } = this.files;
+  /** Writes the page of a recording that runs, if it outlives this process. */
+  async #savePage(): Promise<void> {
+    const { saved, video, poster } = this.files;
     const files = { video: basename(video), poster: basename(poster) };
-    if (page !== undefined) await saveReplayPage(page, { ...this.facts, ...ended, files });
+    if (saved) await saveReplayPage(saved.page, { ...this.facts, files });
   }
-}
-
-function withoutPath({ path: _path, ...facts }: Video): ReplayFacts['video'] {
-  return facts;
 }

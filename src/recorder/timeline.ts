@@ -13,7 +13,13 @@ const CATEGORIES = {
   key: 'interaction',
   connected: 'connection',
   disconnected: 'connection',
+  dialog: 'page',
+  download: 'page',
+  call: 'call',
+  command: 'call',
   // In every timeline.
+  mark: undefined,
+  failed: undefined,
   'recording-ended': undefined,
 } as const;
 
@@ -28,10 +34,15 @@ export interface TimelineEntry {
   readonly text: string;
   /** How a request ended: HTTP status and its text, or Chromium's name of a network error. */
   readonly status?: string;
+  /** Milliseconds that a call took. Missing for one that has not ended, and for other kinds. */
+  readonly took?: number;
 }
 
-/** Further entries are dropped, so that a page with endless console output does not fill the memory. */
-const MAX_ENTRIES = 2_000;
+/** Further entries of a page are dropped, so that a page with endless console output does not fill the memory. */
+const MOST_OF_PAGES = 8_000;
+
+/** Entries of all kinds. Marks, failures and the end are always added. */
+const MOST = 12_000;
 
 /** Characters of an entry. */
 const MAX_TEXT = 300;
@@ -41,14 +52,21 @@ export class Timeline {
   readonly entries: TimelineEntry[] = [];
   readonly #categories: ReadonlySet<string> | undefined;
   readonly #timeOf: (moment: number) => number;
+  readonly #onChange: (entry: TimelineEntry, index?: number) => void;
 
   /**
-   * @param categories The enabled categories: `page`, `interaction`, `console`, `network`, `connection`. Default: all.
+   * @param categories The enabled categories: `page`, `interaction`, `console`, `network`, `connection`, `call`. Default: all.
    * @param timeOf Returns the whole milliseconds of a moment (`clock.now()`) since the recording started.
+   * @param onChange Called with each new entry, and with the index of one that changes.
    */
-  constructor(categories: readonly string[] | undefined, timeOf: (moment: number) => number) {
+  constructor(
+    categories: readonly string[] | undefined,
+    timeOf: (moment: number) => number,
+    onChange: (entry: TimelineEntry, index?: number) => void = () => {},
+  ) {
     this.#categories = categories && new Set(categories);
     this.#timeOf = timeOf;
+    this.#onChange = onChange;
   }
 
   includes(category: Category): boolean {
@@ -59,11 +77,44 @@ export class Timeline {
    * Adds an event if its category is enabled. Redacts secrets in the text.
    *
    * @param moment When it happened. Default: now.
+   * @returns The index of the entry; undefined if it was dropped.
    */
-  add(kind: TimelineEntry['kind'], text: string, status?: string, moment = clock.now()): void {
+  add(kind: TimelineEntry['kind'], text: string, status?: string, moment = clock.now()): number | undefined {
     const category = CATEGORIES[kind];
-    if (category && (!this.includes(category) || this.entries.length >= MAX_ENTRIES)) return;
+    const most = category === 'call' ? MOST : MOST_OF_PAGES;
+    if (category && (!this.includes(category) || this.entries.length >= most)) return undefined;
     const entry = { at: this.#timeOf(moment), kind, text: excerpt(text, MAX_TEXT) };
-    this.entries.push(status === undefined ? entry : { ...entry, status: excerpt(status, MAX_TEXT) });
+    const added = status === undefined ? entry : { ...entry, status: excerpt(status, MAX_TEXT) };
+    this.#onChange(added);
+    return this.entries.push(added) - 1;
   }
+
+  /** A call has ended. @param index What `add` returned. @param status Why it failed. */
+  end(index: number, status?: string): void {
+    const entry = this.entries[index];
+    if (!entry) return;
+    const took = Math.max(0, this.#timeOf(clock.now()) - entry.at);
+    const changed = { ...entry, took, ...(status !== undefined && { status: excerpt(status, MAX_TEXT) }) };
+    this.entries[index] = changed;
+    this.#onChange(changed, index);
+  }
+}
+
+/** Reads an entry from a file. */
+export function entryOf({
+  at,
+  kind,
+  text,
+  status,
+  took,
+}: Record<string, unknown>): TimelineEntry | undefined {
+  if (typeof at !== 'number' || typeof text !== 'string') return undefined;
+  if (typeof kind !== 'string' || !Object.hasOwn(CATEGORIES, kind)) return undefined;
+  return {
+    at,
+    kind: kind as TimelineEntry['kind'],
+    text,
+    ...(typeof status === 'string' && { status }),
+    ...(typeof took === 'number' && { took }),
+  };
 }

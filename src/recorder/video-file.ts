@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { appendFile, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { beforeProcessEnds } from '../shared/process-end.js';
 
@@ -38,15 +38,17 @@ export class VideoFile {
 
   /**
    * @param onFailure Called once when the disk has no more space. The space reserved until then stays reserved.
+   * @param outlivesProcess Another process can write the video if this one ends, or has reserved the space.
    * @throws if the disk has no space for the first reservation.
    */
-  constructor(path: string, onFailure: (error: Error) => void) {
+  constructor(path: string, onFailure: (error: Error) => void, outlivesProcess = false) {
     this.path = path;
     this.#part = `${path}.part`;
     this.#onFailure = onFailure;
-    this.#unguard = beforeProcessEnds({ atExit: () => rmSync(this.#part, { force: true }) });
+    const atExit = () => rmSync(this.#part, { force: true });
+    this.#unguard = outlivesProcess ? () => {} : beforeProcessEnds({ atExit });
     try {
-      writeFileSync(this.#part, STEP, { mode: 0o600 });
+      if (!outlivesProcess || !existsSync(this.#part)) writeFileSync(this.#part, STEP, { mode: 0o600 });
     } catch (error) {
       rmSync(this.#part, { force: true });
       this.#unguard();

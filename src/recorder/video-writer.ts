@@ -1,18 +1,10 @@
-import type { CdpBrowser } from '../wire/cdp-source.js';
+import type { CdpSource } from '../wire/cdp-source.js';
 import { ChromiumEncoder, type EncodedChunk } from './chromium-encoder.js';
+import type { Encoder, VideoSource } from './complete.js';
 import { layOutFrames, readFrames, type TimedFrame } from './frames.js';
-import type { Video, VideoFile } from './video-file.js';
+import type { Video } from './video-file.js';
 import { createAbort } from '../shared/globals.js';
 import { clock } from '../shared/clock.js';
-
-export interface VideoSource {
-  /** Path of the file with the frames. */
-  readonly frames: string;
-  readonly file: VideoFile;
-  /** In milliseconds. */
-  readonly length: number;
-  readonly framesPerSecond: number;
-}
 
 /** Milliseconds without work after which the Chromium process ends. */
 const IDLE = 10_000;
@@ -20,10 +12,12 @@ const IDLE = 10_000;
 /** All browsers play VP9 in WebM, and every Chromium encodes it, also builds without licensed codecs. */
 const VIDEO_TYPE = 'video/webm';
 
-/** A Chromium process. */
+/** A Chromium that encodes. */
 export interface EncodingBrowser {
-  readonly pipe: CdpBrowser;
-  kill(): Promise<void>;
+  /** Opens clients of it. */
+  readonly source: CdpSource;
+  /** Missing for one that goes on. */
+  kill?(): Promise<void>;
 }
 
 /** The Chromium that encodes, and its page. */
@@ -36,7 +30,7 @@ interface Encoding {
  * Writes videos, one after another, with the encoder of a Chromium process. The process is not part of any pool, and
  * runs only while videos are expected or written.
  */
-export class VideoWriter {
+export class VideoWriter implements Encoder {
   readonly #launch: (signal: AbortSignal) => Promise<EncodingBrowser>;
   readonly #closing = createAbort();
   readonly #ends = new Set<Promise<void>>();
@@ -101,17 +95,23 @@ export class VideoWriter {
   #start(): Encoding {
     if (this.#encoding) return this.#encoding;
     const chromium = this.#launch(this.#closing.signal);
-    const encoder = chromium.then((started) => ChromiumEncoder.open(started.pipe));
+    const encoder = chromium.then((started) => ChromiumEncoder.open(started.source));
     return (this.#encoding = { chromium, encoder });
   }
 
   #end(): void {
     clock.clearTimeout(this.#idle);
-    const ended = this.#encoding?.chromium.then((chromium) => chromium.kill());
+    const ended = this.#encoding && endEncoding(this.#encoding);
     this.#encoding = undefined;
     const ending = ended?.catch(() => {}).finally(() => this.#ends.delete(ending!));
     if (ending) this.#ends.add(ending);
   }
+}
+
+async function endEncoding({ chromium, encoder }: Encoding): Promise<void> {
+  const browser = await chromium;
+  if (browser.kill) return browser.kill();
+  await (await encoder).close();
 }
 
 /** Encodes the frames and writes the video, with one frame in memory at a time. */

@@ -1,4 +1,5 @@
 import { sourceOver } from '../../src/wire/cdp-source.js';
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -23,13 +24,15 @@ import {
   readFrames,
   type TimedFrame,
 } from '../../src/recorder/frames.js';
+import { FORMAT } from '../../src/recorder/journal.js';
 import { PageEvents } from '../../src/recorder/page-events.js';
 import { BrowserPictures } from '../../src/recorder/pictures.js';
 import { RecordedPages } from '../../src/recorder/recorded-pages.js';
-import { Recorder } from '../../src/recorder/recorder.js';
+import { encodeHere, Recorder } from '../../src/recorder/recorder.js';
 import { RecordingStore, type StoredRecording } from '../../src/recorder/recording-store.js';
 import { Timeline } from '../../src/recorder/timeline.js';
 import { type FilePart, VideoFile } from '../../src/recorder/video-file.js';
+import { thisProcess, type ProcessId } from '../../src/shared/process-id.js';
 import { useFakeClock } from '../support/fake-clock.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'recorder-files-'));
@@ -182,22 +185,30 @@ describe('the recordings of a folder', () => {
     const parent = mkdtempSync(join(tmpdir(), 'recordings-'));
     onTestFinished(() => rmSync(parent, { recursive: true }));
     const folder = join(parent, 'kept');
-    const limits = { folder, maxBytes: 100, maxTotalBytes: 100, keep: 2 };
+    const limits = { folder, maxBytes: 2_000, maxTotalBytes: 2_000, keep: 2 };
     expect(existsSync(folder)).toBe(false);
     const store = new RecordingStore(limits);
     const recording = recordingAt('2026-02-03T04:05:06.789Z', 'cart.spec');
-    const { page, frames } = store.createFiles(recording);
-    expect(basename(dirname(page!))).toBe('2026-02-03T04-05-06Z-cart.spec-abcdef01');
-    expect(existsSync(dirname(page!))).toBe(true);
-    // What is removed anyway need not be on the user's disk.
-    expect(frames.startsWith(parent)).toBe(false);
+    const { saved, frames } = store.createFiles(recording);
+    const { folder: first, journal, facts } = saved!;
+    expect(basename(first)).toBe('2026-02-03T04-05-06Z-cart.spec-abcdef01');
+    // After a SIGKILL, they can still be put together.
+    expect(dirname(frames)).toBe(first);
     expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toBe('*\n');
-    writeFileSync(page!, 'x'.repeat(50));
+    writeJournal(journal, thisProcess());
+    writeFileSync(facts, '{}'.padEnd(1_000));
     await store.close();
 
-    // Neither is a recording.
-    mkdirSync(join(folder, 'notes'));
+    const elsewhere = mkdtempSync(join(tmpdir(), 'elsewhere-'));
+    onTestFinished(() => rmSync(elsewhere, { recursive: true }));
+    writeJournal(join(elsewhere, 'recording.jsonl'), thisProcess());
+    writeFileSync(join(elsewhere, 'replay.json'), '{}');
+    // None of these is a recording of ours that is over.
+    const others = ['2025-01-01T00-00-00Z-00000000', '2025-01-02T00-00-00Z-00000000', 'notes'];
+    for (const name of others) mkdirSync(join(folder, name));
+    writeJournal(join(folder, others[0]!, 'recording.jsonl'), thisProcess());
     writeFileSync(join(folder, '2026-01-01.txt'), '');
+    symlinkSync(elsewhere, join(folder, '2025-01-03T00-00-00Z-00000000'));
     const next = new RecordingStore(limits);
     const later = Object.assign(recordingAt('2026-02-04T00:00:00.000Z', 'cart.spec'), {
       bytes: 10,
@@ -206,14 +217,40 @@ describe('the recordings of a folder', () => {
     const files = next.createFiles(later);
     next.add(Object.assign(later, { files, finishedAt: new Date() }));
     next.prune();
-    expect(next.hasRoom(later, 40)).toBe(true);
-    expect(existsSync(page!)).toBe(true);
-    expect(next.hasRoom(later, 41)).toBe(true);
-    expect(readdirSync(folder).toSorted()).toEqual(
-      ['.gitignore', '2026-01-01.txt', basename(dirname(files.page!)), 'notes'].toSorted(),
-    );
+    expect(next.hasRoom(later, 10)).toBe(true);
+    expect(existsSync(facts)).toBe(true);
+    expect(next.hasRoom(later, 1_000)).toBe(true);
+    const left = [...others, '.gitignore', '2026-01-01.txt', '2025-01-03T00-00-00Z-00000000'];
+    expect(readdirSync(folder).toSorted()).toEqual([...left, basename(files.saved!.folder)].toSorted());
+    expect(readdirSync(elsewhere)).toHaveLength(2);
     await next.close();
   });
+
+  it('removes what is too old, and what a killed process left', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'recordings-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const names = ['2025-01-01T00-00-00Z-00000000', '2025-01-02T00-00-00Z-00000001'];
+    const ended = spawnSync(process.execPath, ['--eval', '0']).pid;
+    for (const [index, name] of names.entries()) {
+      mkdirSync(join(folder, name));
+      const process = { ...thisProcess(), started: undefined, pid: index === 0 ? ended : thisProcess().pid };
+      writeJournal(join(folder, name, 'recording.jsonl'), process);
+    }
+    const day = 86_400_000;
+    const limits = { folder, maxBytes: 1e6, maxTotalBytes: 1e6, keep: 100, maxAge: day };
+    const store = new RecordingStore(limits);
+    const recording = recordingAt(new Date().toISOString(), 'new');
+    const { saved } = store.createFiles(recording);
+    store.prune();
+    expect(readdirSync(folder).toSorted()).toEqual([names[1], basename(saved!.folder)]);
+    await store.close();
+  });
+
+  function writeJournal(path: string, process: ProcessId): void {
+    const session = { sessionId: 's', leaseId: 'l', pool: 'p' };
+    const head = { replayId: 'r', startedAt: '', framesPerSecond: 10, isSingle: false, session, process };
+    writeFileSync(path, `${JSON.stringify({ format: FORMAT, ...head })}\n`);
+  }
 
   function recordingAt(date: string, leaseName: string): StoredRecording {
     const session = { leaseName };
@@ -296,7 +333,7 @@ describe('the pictures of a page', () => {
     );
     const store = new Recorder({
       limits: { folder: undefined, maxBytes: 1e8, maxTotalBytes: 1e8, keep: 10 },
-      launch: () => Promise.reject(new Error('no video')),
+      encoder: encodeHere(() => Promise.reject(new Error('no video'))),
     });
     onTestFinished(() => store.close());
     const session = { sessionId: 's', leaseId: 'l', pool: 'p' };
@@ -304,7 +341,7 @@ describe('the pictures of a page', () => {
       { source: sourceOver(pipe), pictures: new BrowserPictures(sourceOver(pipe)) },
       session,
       { framerate: 1 },
-      new AbortController().signal,
+      { signal: new AbortController().signal },
     );
     await expect.poll(() => recorder).toBeDefined();
     const targetInfo = { targetId: 't', type: 'page', url: 'about:blank' };

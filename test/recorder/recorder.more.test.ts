@@ -13,7 +13,8 @@ import type { CdpBrowser } from '../../src/wire/cdp-source.js';
 import { type Frame, FrameFile } from '../../src/recorder/frames.js';
 import { BrowserPictures } from '../../src/recorder/pictures.js';
 import { VideoFile } from '../../src/recorder/video-file.js';
-import { type VideoSource, VideoWriter } from '../../src/recorder/video-writer.js';
+import type { VideoSource } from '../../src/recorder/complete.js';
+import { VideoWriter } from '../../src/recorder/video-writer.js';
 import { hue, VideoPlayer } from '../local/replays/support.js';
 
 describe('the writer of videos', () => {

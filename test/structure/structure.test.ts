@@ -22,7 +22,7 @@ const DIRECTION: Readonly<Record<string, readonly string[]>> = {
   fixtures: ['calls', 'features', 'lease', 'drivers', 'clean', 'wire', 'pool', 'services', 'shared'],
   jobs: ['calls', 'features', 'lease', 'drivers', 'clean', 'wire', 'pool', 'services', 'net', 'shared'],
   calls: ['features', 'lease', 'drivers', 'clean', 'wire', 'pool', 'services', 'net', 'shared'],
-  features: ['lease', 'drivers', 'clean', 'wire', 'pool', 'services', 'net', 'shared'],
+  features: ['lease', 'recorder', 'drivers', 'clean', 'wire', 'pool', 'services', 'net', 'shared'],
   lease: ['drivers', 'clean', 'wire', 'pool', 'services', 'net', 'shared'],
   drivers: ['clean', 'wire', 'services', 'net', 'shared'],
   clean: ['wire', 'shared'],

@@ -1,6 +1,7 @@
 import type { EndOptions } from '../../lease/options.js';
 import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
+import type { RecordedLease } from './client-recording.js';
 import {
   replaysChecks,
   verifyReplays,
@@ -27,5 +28,5 @@ export const declared = declareFeature<Types>()({
 const load = lazy(() => import('./replays.js'));
 
 /** @internal */
-export const create = async (settings: ReplaysSettings & Pick<EndOptions, 'signal'>) =>
+export const create = async (settings: ReplaysSettings & Pick<EndOptions, 'signal'> & RecordedLease) =>
   settings.replays === 'off' ? undefined : new (await load()).Replays(settings);

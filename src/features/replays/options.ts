@@ -2,10 +2,13 @@ import type { Replay } from '../../services/browser-service.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import {
   checksOf,
+  flag,
   group,
   milliseconds,
   oneOf,
   optional,
+  readOptions,
+  text,
   wholeNumber,
   type Checked,
 } from '../../shared/options.js';
@@ -33,11 +36,59 @@ export interface RecordingOptions {
   frameRate?: number | undefined;
   /** Maximum duration in ms, rounded up to seconds. Default, also with `Infinity`: the service's. */
   maxDuration?: number | undefined;
+  /**
+   * Who records: the service, or this process over the connection of the lease, into a folder. `'auto'`: the service if it can and
+   * does not refuse, otherwise this process.
+   * @default 'auto'
+   */
+  by?: 'service' | 'client' | 'auto' | undefined;
+  /**
+   * Folder of the recordings that this process makes, each in a folder of its own. Default: the environment variable
+   * `BROWSER_POOL_LOCAL_RECORDINGS`, or else `pooled-browser-recordings`.
+   */
+  folder?: string | undefined;
+  /**
+   * `'failures'`: removes the recording of a lease in which nothing failed. This process then records, because no service can
+   * remove one.
+   * @default 'all'
+   */
+  keepOnly?: 'all' | 'failures' | undefined;
+  /**
+   * One HTML file that contains all, instead of a page with a video beside it. This process then records.
+   * @default false
+   */
+  single?: boolean | undefined;
+  /** How long the recordings of the folder stay. */
+  keep?: KeepOptions | undefined;
 }
+
+/** How long the recordings of a folder stay. One that is being written always stays. */
+export interface KeepOptions {
+  /**
+   * Days after which a recording is removed.
+   * @default 30
+   */
+  days?: number | undefined;
+  /**
+   * Bytes of all recordings of the folder. Above that, the oldest are removed.
+   * @default 5_000_000_000
+   */
+  bytes?: number | undefined;
+}
+
+const keep = checksOf<KeepOptions>()({
+  days: optional(wholeNumber(1), 30),
+  bytes: optional(wholeNumber(1), 5_000_000_000),
+});
 
 const recording = checksOf<RecordingOptions>()({
   frameRate: optional(wholeNumber(1, 60)),
   maxDuration: optional(milliseconds()),
+  by: optional(oneOf('service', 'client', 'auto'), 'auto'),
+  folder: optional(text()),
+  keepOnly: optional(oneOf('all', 'failures'), 'all'),
+  single: optional(flag(), false),
+  keep: optional(group(keep), {}),
 });
 
 export const replaysChecks = checksOf<ReplaysOptions>()({
@@ -50,8 +101,26 @@ export const replaysChecks = checksOf<ReplaysOptions>()({
 export interface ReplaysSettings extends Checked<typeof replaysChecks> {}
 
 export function verifyReplays({ recording, replays }: ReplaysSettings): void {
-  if (!recording || replays === 'record') return;
-  throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
+  if (!recording) return;
+  if (replays !== 'record')
+    throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
+  const { by, keepOnly, single } = recording;
+  const option = [single && 'single', keepOnly === 'failures' && 'keepOnly'].find(Boolean);
+  if (by !== 'service' || option === undefined) return;
+  const message = `recording.${String(option)} needs a recording by this process. Remove recording.by, or set it to 'client'.`;
+  throw new InvalidOptionError(`recording.${String(option)}`, message);
+}
+
+/** How to record, with all defaults. */
+export interface RecordingSettings extends Checked<typeof recording> {}
+
+export function recordingOf({ recording: given }: ReplaysSettings): RecordingSettings {
+  return given ?? readOptions(recording, {}, 'recording');
+}
+
+/** Whether this process records, whatever the service can. */
+export function isByClient({ by, keepOnly, single }: RecordingSettings): boolean {
+  return by === 'client' || (by === 'auto' && (single || keepOnly === 'failures'));
 }
 
 /** Its part of the result. */
@@ -60,6 +129,8 @@ export interface ReplaysResult {
   replays: readonly Replay[];
   /** Whether the recordings are complete. */
   replayStatus: ReplayStatus;
+  /** Link to the moment of the failure in a recording that this process made. Missing if nothing failed. */
+  moment?: string;
 }
 
 /**

@@ -7,7 +7,14 @@ import { backoff, clock, delay, startTimer } from '../../shared/clock.js';
 import { asError, duration } from '../../shared/errors.js';
 import { PoolServiceError } from '../../shared/service-errors.js';
 import type { EndOptions } from '../../lease/options.js';
-import type { ReplaysResult, ReplaysSettings, ReplaysSteps, ReplayStatus } from './options.js';
+import {
+  isByClient,
+  recordingOf,
+  type ReplaysResult,
+  type ReplaysSettings,
+  type ReplaysSteps,
+  type ReplayStatus,
+} from './options.js';
 
 export type ReplaysStep = StepOf<ReplaysSteps>;
 /** The options that the recordings need. */
@@ -55,8 +62,9 @@ export class Recordings {
    * Lists the earlier recordings, and starts a recording if the options say so.
    *
    * @param earlier Ids of the earlier recordings, if they are known.
+   * @param onRefused Called if the service does not record, although it was asked to.
    */
-  begin(earlier: readonly string[] | undefined): void {
+  begin(earlier: readonly string[] | undefined, onRefused: () => void): void {
     const known = earlier?.map((id): Replay => ({ replay_id: id }));
     // Otherwise, a session of this service has one lease.
     const isLeasedAgain = leasesAgain(this.#lease.service.facts);
@@ -67,11 +75,12 @@ export class Recordings {
       (first) => (this.#earlierIds = this.#earlierIn(first, first)),
       () => {},
     );
-    if (this.isRecording) this.#starting = this.#start();
+    if (this.isRecording) this.#starting = this.#start(onRefused);
   }
 
+  /** The service is asked to record. */
   get isRecording(): boolean {
-    return this.#settings.replays === 'record';
+    return this.#settings.replays === 'record' && !isByClient(recordingOf(this.#settings));
   }
 
   /** The recording of this lease, once it has started. */
@@ -193,12 +202,13 @@ export class Recordings {
     }
   }
 
-  async #start(): Promise<void> {
+  async #start(onRefused: () => void): Promise<void> {
     const { service, sessionId, emit } = this.#lease;
     const { replays } = service.facts;
+    const { by, frameRate, maxDuration } = recordingOf(this.#settings);
+    if (by === 'auto' && !replays) return onRefused();
     // Such a service records from the beginning, if the acquire request says so.
     if (replays && !replays.start) return;
-    const { frameRate, maxDuration } = this.#settings.recording ?? {};
     const isLimited = maxDuration !== undefined && maxDuration < Number.POSITIVE_INFINITY;
     const maxSeconds = isLimited ? Math.ceil(maxDuration / 1000) : undefined;
     const { signal } = this.#abort;
@@ -207,6 +217,7 @@ export class Recordings {
       this.#recording = await raceAbort(start, signal);
       emit({ type: 'recording-started', sessionId, replay: this.#recording });
     } catch (error) {
+      if (by === 'auto' && !signal.aborted) return onRefused();
       this.#fail({ type: 'recording-unavailable', sessionId, error: asError(error) });
     }
   }
@@ -278,7 +289,7 @@ function endedBefore({ finished_at: end = '' }: Replay, time: number): boolean {
   return Date.parse(end) < time;
 }
 
-function statusOf(replays: readonly Replay[]): ReplayStatus {
+export function statusOf(replays: readonly Replay[]): ReplayStatus {
   if (replays.length === 0) return 'none';
   return replays.every((replay) => replay.finished_at !== undefined) ? 'ready' : 'pending';
 }

@@ -1,8 +1,17 @@
-import type { FeatureContext, Finished, LeaseFeature } from '../../lease/feature.js';
+import type { Opening } from '../../drivers/extension.js';
+import type {
+  EndWork,
+  FeatureContext,
+  Finished,
+  LeaseEnding,
+  LeaseFeature,
+  Work,
+} from '../../lease/feature.js';
 import type { LeaseRequest, Replay } from '../../services/browser-service.js';
-import { onAbort } from '../../shared/abort.js';
-import type { ReplaysResult } from './options.js';
-import { Recordings, type Listed, type ReplaysPlan, type ReplaysStep } from './recordings.js';
+import { onAbort, raceTimeout } from '../../shared/abort.js';
+import { ClientRecording, type RecordedLease } from './client-recording.js';
+import { isByClient, recordingOf, type ReplaysResult } from './options.js';
+import { Recordings, statusOf, type Listed, type ReplaysPlan, type ReplaysStep } from './recordings.js';
 
 /** Time in ms after which the hooks of this feature are given up although they have a timeout themselves. */
 const SLACK = 5000;
@@ -12,21 +21,23 @@ export class Replays implements LeaseFeature {
   /** Of its hooks of the end. */
   readonly stage = 'replays';
   readonly timeout: number;
-  readonly #settings: ReplaysPlan;
+  readonly #settings: ReplaysPlan & RecordedLease;
   #lease: FeatureContext<ReplaysStep> | undefined;
   /** Since the pool leased a browser. */
   #recordings: Recordings | undefined;
+  /** What this process records. */
+  #client: ClientRecording | undefined;
   /** Since the end of the lease. */
   #listed: Listed = { replays: [], replayStatus: 'none' };
 
-  constructor(settings: ReplaysPlan) {
+  constructor(settings: ReplaysPlan & RecordedLease) {
     this.#settings = settings;
     // All steps share `replaysTimeout`, and report what is late.
-    this.timeout = settings.replaysTimeout + SLACK;
+    this.timeout = 2 * settings.replaysTimeout + SLACK;
   }
 
   request(): Partial<LeaseRequest> {
-    return { record: this.#isRecording };
+    return { record: this.#isRecording && !isByClient(recordingOf(this.#settings)) };
   }
 
   /** @param earlier Ids of the recordings from before the lease, if another process began it. */
@@ -35,37 +46,85 @@ export class Replays implements LeaseFeature {
     const recordings = new Recordings(lease, this.#settings);
     this.#recordings = recordings;
     onAbort(lease.givenUp, () => recordings.abort());
-    recordings.begin(Array.isArray(earlier) ? earlier.map(String) : undefined);
+    const recording = recordingOf(this.#settings);
+    const client = this.#isRecording && recording.by !== 'service';
+    this.#client = client ? new ClientRecording(lease, recording, this.#settings) : undefined;
+    if (isByClient(recording)) this.#client?.begin();
+    const known = Array.isArray(earlier) ? earlier.map(String) : undefined;
+    recordings.begin(known, () => this.#client?.begin());
   }
 
-  async stop(): Promise<void> {
-    if (this.#isRecording) await this.#time((recordings) => recordings.stopRecording());
+  async connect(_lease: FeatureContext, opening: Opening): Promise<undefined> {
+    this.#client?.connect(opening);
+  }
+
+  async begin({ kind, title = '' }: Work): Promise<EndWork<Pick<ReplaysResult, 'moment'>> | undefined> {
+    const client = this.#client;
+    if (kind !== 'task' || !client) return undefined;
+    client.note('mark', title);
+    return async (end) => {
+      const moment = end?.failed ? client.fail(end.error) : undefined;
+      return moment === undefined ? {} : { moment };
+    };
+  }
+
+  async stop({ status, error }: LeaseEnding): Promise<void> {
+    if (!this.#isRecording) return;
+    const { signal } = this.#lease!;
+    await this.#time(async (recordings) => {
+      const stopped = recordings.stopRecording();
+      if (status === 'failed') this.#client?.fail(error);
+      await this.#client?.stop(!signal.aborted, this.#settings.replaysTimeout);
+      await stopped;
+    });
   }
 
   async finish(): Promise<Finished> {
     await this.#time(async (recordings) => this.#note(await recordings.collect()));
     const released = () =>
-      this.#time(async (recordings) => this.#note(await recordings.finish(this.#listed)));
+      this.#time(async (recordings) => {
+        const completed = this.#completeOwn();
+        this.#note(await recordings.finish(this.#listed));
+        await completed;
+      });
     return { saved: this.#recordings?.earlier, ...(this.#isRecording && { released }) };
   }
 
   get summary(): ReplaysResult {
-    const { replays, replayStatus } = this.#listed;
-    return { replays, replayStatus };
+    const own = this.#client?.replay;
+    const moment = this.#client?.moment;
+    const { replays: listed, replayStatus } = this.#listed;
+    if (!own) return { replays: listed, replayStatus };
+    const replays = [...listed, own];
+    return { replays, replayStatus: statusOf(replays), ...(moment !== undefined && { moment }) };
   }
 
   /** The recording of this lease, once it has started. */
   get started(): readonly Replay[] {
-    return this.#recordings?.started ?? [];
+    const own = this.#client?.replay;
+    return [...(this.#recordings?.started ?? []), ...(own ? [own] : [])];
   }
 
   /** Lists the recordings of this lease so far, within `replaysTimeout`. Never rejects. */
   async soFar(): Promise<readonly Replay[]> {
-    return this.#recordings?.soFar() ?? [];
+    const own = this.#client?.replay;
+    return [...((await this.#recordings?.soFar()) ?? []), ...(own ? [own] : [])];
+  }
+
+  /** This process records the lease. */
+  get isByClient(): boolean {
+    return this.#client?.hasBegun === true;
   }
 
   get #isRecording(): boolean {
     return this.#settings.replays === 'record';
+  }
+
+  /** Waits for the video of our own recording, which is written in any case. */
+  async #completeOwn(): Promise<void> {
+    const { replaysTimeout } = this.#settings;
+    const client = this.#client;
+    if (client) await raceTimeout(replaysTimeout, () => client.completed()).catch(() => {});
   }
 
   /** A stage that was not reached has no time. */

@@ -1,4 +1,4 @@
-import { Recorder } from '../../recorder/recorder.js';
+import { encodeHere, Recorder } from '../../recorder/recorder.js';
 import type { Recording, RecordingPlan } from '../../recorder/recording.js';
 import type { RecordingLimits } from '../../recorder/recording-store.js';
 import { isDiskFull } from '../../recorder/video-file.js';
@@ -28,7 +28,7 @@ export class LeaseRecordings {
     this.#folder = limits.folder;
     this.#recorder = new Recorder({
       limits,
-      launch,
+      encoder: encodeHere(launch),
       onStarted: (recording) => log({ type: 'recording-started', ...idsOf(recording) }),
       onFinished: (recording, reason) => {
         const { length, video, failure } = recording;
@@ -47,10 +47,10 @@ export class LeaseRecordings {
     const running = this.list(sessionId).filter(({ ended }) => !ended);
     if (running.length >= MAX_PER_LEASE) throw tooMany();
     const { name: leaseName, tags } = lease.request;
-    const session = { sessionId, leaseId, leaseName, tags, pool: settings.name };
+    const session = { sessionId, leaseId, leaseName, tags, pool: settings.name, service: 'local' };
     const categories = settings.telemetry;
     try {
-      return await this.#recorder.record(chromium, session, { ...plan, categories }, signal);
+      return await this.#recorder.record(chromium, session, { ...plan, categories }, { signal });
     } catch (error) {
       throw this.#refusal(error as NodeJS.ErrnoException);
     }

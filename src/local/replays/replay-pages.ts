@@ -10,8 +10,8 @@ import { videoAnswer } from './video-answer.js';
 
 /** URL of a recording for clients: of its page in the file system, if the recording outlives this process. */
 export function replayViewUrl(host: string, recording: Recording): string {
-  const { page } = recording.files;
-  return page === undefined ? replayPageUrl(host, recording) : pathToFileURL(page).href;
+  const { saved } = recording.files;
+  return saved === undefined ? replayPageUrl(host, recording) : pathToFileURL(saved.page).href;
 }
 
 /** URL of the page that this process serves; browsers refuse links from its other pages to a file. It opens this recording only. */

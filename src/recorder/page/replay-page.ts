@@ -12,10 +12,24 @@ export interface RecordedSession {
   readonly leaseName?: string | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly pool: string;
+  /** Name of the service, such as `kernel`. */
+  readonly service?: string | undefined;
+}
+
+/** Pictures of a recording that has no video, because nothing could encode one. */
+export interface ReplayPictures {
+  /** In milliseconds. */
+  readonly length: number;
+  readonly frames: readonly {
+    /** Milliseconds since the recording started. */
+    readonly at: number;
+    /** Path beside the page, or a `data:` URL. */
+    readonly source: string;
+  }[];
 }
 
 /** What the page of a recording shows beside the video. */
-export interface ReplayFacts extends Pick<RecordedSession, 'sessionId' | 'pool' | 'leaseName'> {
+export interface ReplayFacts extends Omit<RecordedSession, 'leaseId'> {
   readonly state: RecordingState;
   readonly replayId: string;
   /** In ISO 8601. */
@@ -24,6 +38,9 @@ export interface ReplayFacts extends Pick<RecordedSession, 'sessionId' | 'pool' 
   readonly failure: string | undefined;
   readonly timeline: readonly TimelineEntry[];
   readonly video: Omit<Video, 'path'> | undefined;
+  readonly pictures?: ReplayPictures | undefined;
+  /** Whether the lease, or a part of it, failed. Missing until the end. */
+  readonly result?: 'ok' | 'failed' | undefined;
 }
 
 export const REPLAY_BODY = `

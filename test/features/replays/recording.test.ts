@@ -37,6 +37,9 @@ const REFUSALS: [string, Answer][] = [
   ['a page', { status: 200, text: '<html>', headers: { 'content-type': 'text/html' } }],
 ];
 
+/** Otherwise this process records what the service refuses. */
+const BY_SERVICE = { by: 'service' } as const;
+
 type Scripts = Partial<Record<Route, (Answer | object[])[]>>;
 
 async function start(scripts: Scripts): Promise<PlayedLease> {
@@ -62,6 +65,7 @@ async function record(scripts: Scripts, options: RunOptions = {}, fn?: () => unk
     replaysTimeout: 60_000,
     releaseTimeout: 60_000,
     ...options,
+    recording: { ...BY_SERVICE, ...options.recording },
   };
   const { value, run, error } = await played.run(fn, settings);
   expectNoSecrets(run, error, ...played.events);
@@ -166,7 +170,11 @@ describe.concurrent('a recording that does not start', () => {
   it('is aborted when the connect fails', async () => {
     const acquire = [{ status: 200, json: session() }];
     await using played = await start({ 'start-replay': [hang], acquire });
-    const { error } = await played.run(undefined, { replays: 'record', connectAttempts: 1 });
+    const { error } = await played.run(undefined, {
+      replays: 'record',
+      recording: BY_SERVICE,
+      connectAttempts: 1,
+    });
     expect(error).toMatchObject({ code: 'ERR_CONNECT' });
     // A pending request would delay this.
     await played.pool.close();
@@ -232,7 +240,8 @@ it.each<[string, Route, number, (Answer | object[])[]]>([
     await using played = await start({ replays: [[STARTED]], [route]: answers });
     const endTimeout = watchTimeouts();
     const caller = new AbortController();
-    const options = { replays: 'record', replaysTimeout: LONG, signal: caller.signal } as const;
+    const when = { replaysTimeout: LONG, signal: caller.signal };
+    const options = { replays: 'record', recording: BY_SERVICE, ...when } as const;
     const running = played.run(undefined, options);
     await until(() => played.service.of(route).length === count);
     caller.abort('mine');
@@ -254,7 +263,7 @@ it.each<[string, (played: PlayedLease) => unknown, RunOptions, string]>([
     lose(played);
     return new Promise(() => {});
   };
-  const { error, run } = await played.run(callback, { replays: 'record', ...options });
+  const { error, run } = await played.run(callback, { replays: 'record', recording: BY_SERVICE, ...options });
   expect(error).toMatchObject({ code });
   expect(run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready', released: 'destroyed' });
   const posts = askedOf(played).filter((asked) => asked.startsWith('POST'));
@@ -268,7 +277,7 @@ it('an abort in the callback ends the requests about the recording with the rele
     caller.abort('mine');
     return new Promise(() => {});
   };
-  await played.run(callback, { replays: 'record', signal: caller.signal });
+  await played.run(callback, { replays: 'record', recording: BY_SERVICE, signal: caller.signal });
   await played.pool.close();
   expect(askedOf(played).at(-1)).toBe('POST release');
 });

@@ -25,6 +25,12 @@ const KINDS: Readonly<Record<TimelineEntry['kind'], { group: Group; label: strin
   'request-failed': { group: 'errors', label: 'Request failed' },
   connected: { group: 'lease', label: 'Connected' },
   disconnected: { group: 'lease', label: 'Disconnected' },
+  dialog: { group: 'pages', label: 'Dialog' },
+  download: { group: 'pages', label: 'Download' },
+  call: { group: 'lease', label: 'Call' },
+  command: { group: 'lease', label: 'Command' },
+  mark: { group: 'lease', label: 'Begins' },
+  failed: { group: 'errors', label: 'Failed' },
   'recording-ended': { group: 'lease', label: 'Recording ended' },
 };
 

@@ -1,0 +1,210 @@
+import { pathToFileURL } from 'node:url';
+import type { Opening } from '../../drivers/extension.js';
+import type { FeatureContext } from '../../lease/feature.js';
+import { recordingsFolder } from '../../pool/local-service.js';
+import { BrowserPictures, type PicturedBrowser } from '../../recorder/pictures.js';
+import { Recorder } from '../../recorder/recorder.js';
+import type { Recording } from '../../recorder/recording.js';
+import type { TimelineEntry } from '../../recorder/timeline.js';
+import { VideoWriter } from '../../recorder/video-writer.js';
+import type { Replay } from '../../services/browser-service.js';
+import { onAbort, raceTimeout } from '../../shared/abort.js';
+import { asError } from '../../shared/errors.js';
+import { beforeProcessEnds } from '../../shared/process-end.js';
+import { CdpClient } from '../../wire/cdp-client.js';
+import type { CdpSource } from '../../wire/cdp-source.js';
+import type { RecordingSettings } from './options.js';
+import { RecordingProcess } from './recording-process.js';
+import type { ReplaysStep } from './recordings.js';
+
+/** Pictures per second. */
+const FRAME_RATE = 10;
+/** Bytes of pictures after which a recording ends. */
+const MAX_BYTES = 512 * 1024 * 1024;
+const DAY = 86_400_000;
+
+/** What a recording shows of its lease. */
+export interface RecordedLease {
+  readonly name?: string | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+}
+
+const writing = new RecordingProcess();
+/** By their folders and limits. */
+const recorders = new Map<string, Recorder>();
+
+function recorderFor({ folder, keep: { days, bytes } }: RecordingSettings): Recorder {
+  const path = recordingsFolder(folder);
+  const key = JSON.stringify([path, days, bytes]);
+  const known = recorders.get(key);
+  if (known) return known;
+  const limits = { folder: path, maxBytes: MAX_BYTES, maxTotalBytes: bytes, keep: Infinity };
+  const recorder = new Recorder({ limits: { ...limits, maxAge: days * DAY }, encoder: writing });
+  recorders.set(key, recorder);
+  return recorder;
+}
+
+/** A recording of a lease by this process, over WebSockets of its own, from `begin` to `stop`. */
+export class ClientRecording {
+  readonly #lease: FeatureContext<ReplaysStep>;
+  readonly #settings: RecordingSettings;
+  readonly #recorder: Recorder;
+  readonly #shown: RecordedLease;
+  #opening: Opening | undefined;
+  /** This process is to record. */
+  hasBegun = false;
+  #recording: Promise<Recording | undefined> | undefined;
+  /** Once it has started. */
+  #started: Recording | undefined;
+  #failedAt: number | undefined;
+  #unguard = () => {};
+
+  constructor(lease: FeatureContext<ReplaysStep>, settings: RecordingSettings, shown: RecordedLease) {
+    this.#lease = lease;
+    this.#settings = settings;
+    this.#shown = shown;
+    this.#recorder = recorderFor(settings);
+    onAbort(lease.givenUp, () => void this.discard());
+  }
+
+  /** Starts as soon as there is a connection. */
+  begin(): void {
+    this.hasBegun = true;
+    if (this.#opening) this.#follow(this.#opening);
+  }
+
+  /** The browser can be reached over this connection, for the first time or again. */
+  connect(opening: Opening): void {
+    this.#opening = opening;
+    if (this.hasBegun) this.#follow(opening);
+  }
+
+  /** The replay; undefined if there is none. */
+  get replay(): Replay | undefined {
+    const recording = this.#started;
+    if (!recording) return undefined;
+    const { replayId, startedAt, finishedAt } = recording;
+    return {
+      replay_id: replayId,
+      started_at: startedAt.toISOString(),
+      ...(finishedAt && { finished_at: finishedAt.toISOString() }),
+      replay_view_url: this.#url(recording),
+      access: 'public',
+      recorded_by: 'client',
+    };
+  }
+
+  /** Link to the moment of the first failure. */
+  get moment(): string | undefined {
+    const recording = this.#started;
+    if (!recording || this.#failedAt === undefined) return undefined;
+    return momentOf(this.#url(recording), this.#failedAt);
+  }
+
+  /** Adds an entry to the timeline. Returns a function that ends a call, with the reason if it failed. */
+  note(kind: TimelineEntry['kind'], text: string, moment?: number): (failed?: string) => void {
+    return this.#started?.note(kind, text, moment) ?? (() => {});
+  }
+
+  /** The lease, or a part of it, has failed. Returns the link to this moment. */
+  fail(error: unknown): string | undefined {
+    const recording = this.#started;
+    if (!recording || recording.ended) return undefined;
+    recording.result = 'failed';
+    const at = recording.length;
+    this.#failedAt ??= at;
+    recording.note('failed', asError(error).message.split('\n')[0] ?? '');
+    return momentOf(this.#url(recording), at);
+  }
+
+  /**
+   * Ends the recording. Resolves when the browser is not needed any longer; the video is written later.
+   *
+   * @param isReachable The browser can still be used.
+   * @param timeout Milliseconds for a video that only the browser itself can write.
+   */
+  async stop(isReachable: boolean, timeout: number): Promise<void> {
+    const recording = await this.#recording;
+    if (!recording || recording.ended) return;
+    const { sessionId, emit } = this.#lease;
+    recording.result ??= 'ok';
+    if (this.#settings.keepOnly === 'failures' && recording.result === 'ok') return this.discard();
+    if (isReachable) await recording.takePicture();
+    const finished = this.#finish(recording, isReachable, timeout);
+    emit({ type: 'recording-stopped', sessionId, replay: this.replay! });
+    await finished;
+  }
+
+  /** Resolves when the video is written, and the page complete. */
+  async completed(): Promise<void> {
+    const recording = await this.#recording;
+    if (!recording) return;
+    await recording.stop('lease-ended');
+    this.#recorder.forget(recording);
+    this.#unguard();
+    if (recording.failure !== undefined) this.#lease.addError(new Error(recording.failure));
+  }
+
+  /** Ends and removes the recording. */
+  async discard(): Promise<void> {
+    const recording = await this.#recording;
+    this.#recording = undefined;
+    this.#started = undefined;
+    this.#unguard();
+    await recording?.discard();
+    if (recording) this.#recorder.remove(recording);
+  }
+
+  #url({ files }: Recording): string {
+    return pathToFileURL(files.saved!.page).href;
+  }
+
+  #follow(opening: Opening): void {
+    const source: CdpSource = async (listeners) =>
+      new CdpClient(await opening.openCdp(opening.signal), listeners);
+    const browser = { source, pictures: new BrowserPictures(source) };
+    if (!this.#recording) this.#recording = this.#start(browser);
+    else void this.#recording.then((recording) => recording?.follow(browser)).catch(() => {});
+  }
+
+  async #start(browser: PicturedBrowser): Promise<Recording | undefined> {
+    const { sessionId, pool, service, givenUp, emit, addError } = this.#lease;
+    const { name, tags } = this.#shown;
+    const session = { sessionId, leaseId: sessionId, leaseName: name, tags, pool: pool.idOrName };
+    const { frameRate = FRAME_RATE, maxDuration, single: isSingle } = this.#settings;
+    const plan = { framerate: frameRate, maxDuration, isSingle, goesOn: true };
+    const onStarted = (recording: Recording) => {
+      this.#started = recording;
+      const beforeEnd = () => recording.stop('lease-ended');
+      this.#unguard = beforeProcessEnds({ beforeEnd });
+      emit({ type: 'recording-started', sessionId, replay: this.replay! });
+    };
+    const recorded = { ...session, service: service.facts.name };
+    try {
+      return await this.#recorder.record(browser, recorded, plan, { signal: givenUp, onStarted });
+    } catch (cause) {
+      this.#started = undefined;
+      const error = asError(cause);
+      addError(error);
+      emit({ type: 'recording-unavailable', sessionId, error });
+      return undefined;
+    }
+  }
+
+  /** Without another way to write the video, the leased browser writes it, before it is cleaned. */
+  async #finish(recording: Recording, isReachable: boolean, timeout: number): Promise<void> {
+    const opening = this.#opening;
+    const isHere = (await writing.encoder) !== 'none';
+    if (isHere || !isReachable || !opening) return void recording.stop('stopped');
+    const source: CdpSource = async (listeners) =>
+      new CdpClient(await opening.openCdp(opening.signal), listeners);
+    const writer = new VideoWriter(async () => ({ source }));
+    await raceTimeout(timeout, () => recording.stop('stopped', writer)).catch(() => {});
+    await writer.close();
+  }
+}
+
+/** Link to a moment of a replay. @param at Milliseconds since the recording started. */
+function momentOf(url: string, at: number): string {
+  return `${url}#t=${(at / 1000).toFixed(1)}`;
+}

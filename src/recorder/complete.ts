@@ -1,0 +1,146 @@
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { readFrames, type Frame } from './frames.js';
+import { readJournal } from './journal.js';
+import { saveReplayPage } from './page/replay-file.js';
+import type { ReplayFacts, ReplayPictures } from './page/replay-page.js';
+import { filesIn, type RecordingFiles, type SavedFiles } from './recording-store.js';
+import { VideoFile, type Video } from './video-file.js';
+
+/** A recording that has ended, and whose video is not written. */
+export interface EndedRecording {
+  readonly files: RecordingFiles;
+  readonly file: VideoFile;
+  /** In milliseconds. */
+  readonly length: number;
+  readonly framesPerSecond: number;
+  readonly isSingle: boolean;
+  /** What the page shows beside the video. */
+  readonly facts: Omit<ReplayFacts, 'state' | 'video' | 'pictures'>;
+}
+
+/** What became of a recording. */
+export interface Completed {
+  readonly video?: Video | undefined;
+  readonly pictures?: ReplayPictures | undefined;
+  /** Why there is no video. */
+  readonly failure?: string | undefined;
+}
+
+/** Writes videos. Resolves to undefined without frames. */
+export interface Encoder {
+  write(source: VideoSource): Promise<Video | undefined>;
+}
+
+export interface VideoSource {
+  /** Path of the file with the frames. */
+  readonly frames: string;
+  readonly file: VideoFile;
+  /** In milliseconds. */
+  readonly length: number;
+  readonly framesPerSecond: number;
+}
+
+/** Pictures of a replay without a video. Of more, some are left out. */
+const MOST_PICTURES = 3_000;
+
+/** Writes the video, or the pictures where nothing can encode a video, and the page. Removes what is not needed any longer. */
+export async function complete(ended: EndedRecording, encoder: Encoder | undefined): Promise<Completed> {
+  const { files, file, length, framesPerSecond } = ended;
+  const poster = await findPoster(files.frames);
+  let done: Completed = {};
+  try {
+    // Without frames, no encoder need start.
+    const video = poster && (await encoder?.write({ frames: files.frames, file, length, framesPerSecond }));
+    done = { video };
+  } catch (error) {
+    done = { failure: (error as Error).message };
+  }
+  if (!done.video) await file.discard().catch(() => {});
+  if (poster && !done.video && files.saved)
+    done = { ...done, pictures: await writePictures(files.frames, files.saved, length) };
+  if (poster && (done.video || done.pictures))
+    await writeFile(files.poster, poster, { mode: 0o600 }).catch(() => {});
+  try {
+    if (files.saved) await save(ended, done, files.saved);
+  } catch (error) {
+    done = { failure: (error as Error).message, ...done };
+  }
+  await rm(files.frames, { force: true }).catch(() => {});
+  return done;
+}
+
+/** Completes a recording whose process has ended, or left that to another one. Rejects if the folder is no recording. */
+export async function completeFolder(folder: string, encoder: Encoder | undefined): Promise<Completed> {
+  const files = filesIn(folder);
+  const journal = await readJournal(files.saved.journal);
+  if (!journal) throw new Error(`${folder} is not the folder of a recording.`);
+  const { head, timeline, end } = journal;
+  const length = end?.length ?? (await lastMomentOf(files.frames, timeline.at(-1)?.at ?? 0));
+  const { replayId, session, startedAt, framesPerSecond, isSingle } = head;
+  const finishedAt = new Date(Date.parse(startedAt) + length).toISOString();
+  const { leaseId: _leaseId, ...shown } = session;
+  const failure = end ? undefined : INTERRUPTED;
+  const facts = { ...shown, replayId, startedAt, finishedAt, timeline, failure, result: end?.result };
+  const file = new VideoFile(files.video, () => {}, true);
+  return complete({ files, file, length, framesPerSecond, isSingle, facts }, encoder);
+}
+
+const INTERRUPTED = 'The process that recorded was killed.';
+
+/** The frame with the most bytes shows the most: the first one is often an empty page. */
+async function findPoster(path: string): Promise<Buffer | undefined> {
+  let poster: Buffer | undefined;
+  for await (const { jpeg } of framesIn(path)) if (jpeg.length > (poster?.length ?? 0)) poster = jpeg;
+  return poster;
+}
+
+async function lastMomentOf(frames: string, atLeast: number): Promise<number> {
+  let last = atLeast;
+  for await (const { at } of framesIn(frames)) last = Math.max(last, at);
+  return last;
+}
+
+/** The frames of a file, which a recording that failed early does not have. */
+async function* framesIn(path: string): AsyncGenerator<Frame> {
+  try {
+    yield* readFrames(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+async function writePictures(path: string, saved: SavedFiles, length: number): Promise<ReplayPictures> {
+  let count = 0;
+  for await (const { jpeg } of framesIn(path)) if (jpeg.length > 0) count++;
+  const step = Math.max(1, Math.ceil(count / MOST_PICTURES));
+  await mkdir(saved.pictures, { recursive: true, mode: 0o700 });
+  const frames: { at: number; source: string }[] = [];
+  let index = 0;
+  for await (const { at, jpeg } of framesIn(path)) {
+    if (index++ % step > 0) continue;
+    const name = `${String(frames.length + 1).padStart(6, '0')}.jpg`;
+    await writeFile(join(saved.pictures, name), jpeg, { mode: 0o600 });
+    frames.push({ at, source: `${basename(saved.pictures)}/${name}` });
+  }
+  return { length, frames };
+}
+
+/** Writes the page, and then the facts, with which the recording is complete. */
+async function save({ files, facts }: EndedRecording, done: Completed, saved: SavedFiles): Promise<void> {
+  const { video, pictures, failure = facts.failure } = done;
+  const { path: _path, ...shown } = video ?? { path: '' };
+  const state = video || pictures ? 'ready' : 'none';
+  const all = {
+    ...facts,
+    failure,
+    state,
+    video: video && (shown as ReplayFacts['video']),
+    pictures,
+  } as const;
+  const names = { video: basename(files.video), poster: basename(files.poster) };
+  await saveReplayPage(saved.page, { ...all, files: names });
+  const { timeline: _timeline, pictures: _pictures, ...kept } = all;
+  await writeFile(`${saved.facts}.part`, JSON.stringify(kept), { mode: 0o600 });
+  await rename(`${saved.facts}.part`, saved.facts);
+}
