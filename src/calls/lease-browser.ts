@@ -150,7 +150,7 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
 export async function leaseSession<Session extends object, Handles = never>(
   pool: Pools<Session>,
   options: SessionLeaseOptions<Session>,
-  beside?: { readonly connector: Connector<Handles>; readonly exposeNetwork: string },
+  beside?: { readonly connector: Connector<Handles>; readonly exposeNetwork: string | undefined },
 ): Promise<Lease<Session, LeaseFeatures> | PooledLease<Handles, Session>> {
   const { connector, exposeNetwork } = beside ?? {};
   const read = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });

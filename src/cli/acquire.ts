@@ -37,7 +37,8 @@ interface AcquireOptions extends LeaseCommandOptions {
 async function acquire(poolList: string, options: AcquireOptions, signal: AbortSignal): Promise<void> {
   await using pools = await openPools(poolList, options);
   const { describeReplays, leaseFromCommand } = await import('./lease.js');
-  await using lease = await leaseFromCommand(pools, { ...options, signal });
+  const { relay } = await import('../drivers/relay.js');
+  await using lease = await leaseFromCommand(pools, { ...options, signal }, relay(false));
   const { grant } = lease;
   const { revealSession } = await import('../pool/session.js');
   // The JSON of a session hides its secrets, which are the result of this command.

@@ -24,7 +24,7 @@ interface SessionLease<Handles> extends AsyncDisposable {
  * Leases a browser without connecting to it. The browser is released however this process ends.
  *
  * @param signal Aborts the wait for a browser. Once there is one, only `end` ends the lease.
- * @param connector For the connection that exposes hosts.
+ * @param connector For the connection that exposes hosts, or records.
  */
 export async function leaseFromCommand<Handles = never>(
   pool: Pools,
@@ -32,11 +32,12 @@ export async function leaseFromCommand<Handles = never>(
   connector?: Connector<Handles>,
 ): Promise<SessionLease<Handles>> {
   const { exposeNetwork, allowedHosts: _notHere, ...settings } = leaseSettings(options);
+  const isBeside = exposeNetwork !== undefined || settings.replays === 'record';
   const acquiring = new LinkedAbort(signal);
   const lease = await leaseSession(
     pool,
     { ...settings, signal: acquiring.signal, onEvent: createLeaseLog(options.acquireTimeout) },
-    connector && exposeNetwork !== undefined ? { connector, exposeNetwork } : undefined,
+    connector && isBeside ? { connector, exposeNetwork } : undefined,
   ).catch((error: unknown) => {
     if (signal.aborted) note(INTERRUPTED);
     throw error;
@@ -107,7 +108,8 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
 export function describeReplays({ replays }: { replays: readonly Replay[] }): string[] {
   return replays.map((replay) => {
     const isFinished = replay.finished_at !== undefined;
-    return `replay ${linkOf(replay)}${isFinished ? '' : ' (not finished yet)'}`;
+    const name = replay.name === undefined ? '' : `${oneLine(replay.name)}: `;
+    return `replay ${name}${linkOf(replay)}${isFinished ? '' : ' (not finished yet)'}`;
   });
 }
 

@@ -19,9 +19,17 @@ async function run(args: readonly string[]): Promise<number> {
   using interruption = new Interruption();
   const program = await createProgram(args, interruption);
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(withRecordValue(args), { from: 'user' });
     return EXIT.ok;
   } catch (error) {
     return reportError(error, program);
   }
+}
+
+/** Adds the value that `--record` may lack. The next argument is its value only if it can be one: it can also be the pool. */
+function withRecordValue(args: readonly string[]): string[] {
+  const separator = args.indexOf('--');
+  const isOurs = (at: number) => separator === -1 || at < separator;
+  const lacksValue = (at: number) => !/^(all|failures)$/.test(args[at + 1] ?? '');
+  return args.map((arg, at) => (arg === '--record' && isOurs(at) && lacksValue(at) ? '--record=all' : arg));
 }

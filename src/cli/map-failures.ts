@@ -6,6 +6,8 @@ import { counted } from './terminal.js';
 interface FailureGroup {
   readonly reason: string;
   readonly example: string;
+  /** Link to the moment at which that input failed, in its recording. */
+  readonly moment: string | undefined;
   count: number;
 }
 
@@ -20,13 +22,14 @@ export class FailureSummary {
   readonly #groups = new Map<string, FailureGroup>();
   #count = 0;
 
-  add(input: string, recorded: RecordedReason): void {
+  add(input: string, recorded: RecordedReason, moment?: string): void {
     this.#count++;
     const reason = describe(recorded);
     const key = withoutDetails(reason, input);
     const group = this.#groups.get(key);
     if (group) group.count++;
-    else if (this.#groups.size < MOST_GROUPS) this.#groups.set(key, { reason, example: input, count: 1 });
+    else if (this.#groups.size < MOST_GROUPS)
+      this.#groups.set(key, { reason, example: input, moment, count: 1 });
   }
 
   /** A headline and a line for each reason, the most frequent first. Empty if no input failed. */
@@ -37,9 +40,10 @@ export class FailureSummary {
     const others = this.#count - shown.reduce((sum, { count }) => sum + count, 0);
     return [
       `${counted(this.#count, 'input')} failed:`,
-      ...shown.map(
-        ({ reason, example, count }) => `${count} × ${withInput(reason, example, 'for example ')}`,
-      ),
+      ...shown.flatMap(({ reason, example, moment, count }) => [
+        `${count} × ${withInput(reason, example, 'for example ')}`,
+        ...(moment === undefined ? [] : [`    replay ${moment}`]),
+      ]),
       ...(others > 0 ? [`${others} × other reasons`] : []),
     ];
   }

@@ -88,6 +88,7 @@ export interface LeaseCommandOptions
   /** In ms. */
   unreachableTimeout: number;
   releaseOnCrash?: true;
+  record?: 'all' | 'failures';
   exposeNetwork?: string | undefined;
   allowHosts?: string;
 }
@@ -113,8 +114,20 @@ export function addLeaseOptions(command: Command): Command {
         'reuse',
       ]),
     )
+    .addOption(recordOption())
     .addOption(replaysOption('links of the recordings of this lease, on stderr; record: make one'));
 }
+
+/** Of the commands that record each lease. */
+export function recordOption(): Option {
+  return new Option(
+    '--record [which]',
+    'record each lease, as --replays record; failures: keep only the recordings in which something failed',
+  ).choices(['all', 'failures']);
+}
+
+export const NO_FAILURES =
+  '--record failures keeps the recordings of failed leases, and here nothing says which lease has failed. Use --record.';
 
 export function replaysOption(description: string): Option {
   return choice('--replays <choice>', description, ['list', 'record', 'off']);
@@ -149,9 +162,11 @@ export const POLL_TIMEOUT = 5000;
 /** The options of the library for the leases of a command. */
 export function leaseSettings(options: LeaseCommandOptions) {
   const { tag: tags, name, startUrl, acquireTimeout, unreachableTimeout } = options;
-  const { release, releaseOnCrash, replays, exposeNetwork, allowHosts: allowedHosts } = options;
+  const { release, releaseOnCrash, exposeNetwork, allowHosts: allowedHosts, record } = options;
+  const replays = record === undefined ? options.replays : 'record';
+  const recording = record === 'failures' ? { keepOnly: record } : undefined;
   const acquire = { tags, name, startUrl, acquireTimeout, unreachableTimeout, pollTimeout: POLL_TIMEOUT };
-  return { ...acquire, release, releaseOnCrash, replays, exposeNetwork, allowedHosts };
+  return { ...acquire, release, releaseOnCrash, replays, recording, exposeNetwork, allowedHosts };
 }
 
 /** An option with a fixed list of values, of which the first is the default. */

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Option, type Command } from 'commander';
 import type { ProxyEvent, RunEvent } from '../calls/events.js';
 import type { PoolProxy } from '../calls/serve-proxy.js';
 import { placeFile } from '../features/files.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { duration } from '../shared/errors.js';
+import { CliError, EXIT } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { createLeaseLog, describeReplays } from './lease.js';
 import { LiveLines } from './live-lines.js';
@@ -18,6 +20,8 @@ import {
   allowOption,
   exposeOption,
   leaseSettings,
+  NO_FAILURES,
+  recordOption,
   releaseOption,
   seconds,
   time,
@@ -45,7 +49,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .addOption(releaseOption('after a client'))
     .addOption(exposeOption())
     .addOption(allowOption())
-    .option('--record', 'record each lease, and print the link of the recording')
+    .addOption(recordOption())
     .option('--record-to <folder>', 'record each lease, and save the video in this folder')
     .option('--json', 'print JSON, one line per event')
     .addHelpText('after', HELP)
@@ -85,7 +89,6 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
   keep: number;
   /** In ms. */
   idleTimeout?: number;
-  record?: true;
   /** Folder. */
   recordTo?: string;
   json?: true;
@@ -94,6 +97,7 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
 /** Serves a pool until a signal. */
 async function proxy(poolList: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
   const { port, secret, share, max, keep, idleTimeout, record, recordTo, json } = options;
+  if (record === 'failures') throw new CliError(NO_FAILURES, EXIT.usage);
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
   await using pools = await openPools(poolList, options, max);
   const report = json ? JSON_REPORT : new TextReport();
@@ -109,6 +113,8 @@ async function proxy(poolList: string, options: ProxyCommandOptions, signal: Abo
   const server = await serveProxy(pools, {
     ...leaseSettings(options),
     replays: record || recordTo !== undefined ? 'record' : 'list',
+    // What this process records is there already.
+    ...(recordTo !== undefined && { recording: { folder: recordTo } }),
     port,
     secret,
     share,
@@ -159,7 +165,10 @@ async function saveVideos(
   };
   const files: string[] = [];
   // One after the other: the service chooses how many there are.
-  for (const { replay_id: id } of summary.replays) if (id !== undefined) files.push(...(await save(id)));
+  for (const { replay_id: id, recorded_by: by, replay_view_url: link } of summary.replays) {
+    if (by === 'client') files.push(dirname(fileURLToPath(link!)));
+    else if (id !== undefined) files.push(...(await save(id)));
+  }
   return files;
 }
 

@@ -19,7 +19,7 @@ import { signalChild } from '../shared/runtime.js';
 import { CliError, EXIT, exitCodeOf } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { createLeaseLog, describeReplays, leaseFromCommand } from './lease.js';
-import { leaseSettings, type LeaseCommandOptions } from './options.js';
+import { leaseSettings, NO_FAILURES, type LeaseCommandOptions } from './options.js';
 import { openPools } from './service.js';
 import { note } from './terminal.js';
 
@@ -85,7 +85,7 @@ async function withLease(
     const { pool } = lease.context;
     const { trust } = pool.client;
     const exposing = 'handles' in lease ? lease : undefined;
-    if (exposing) onAbort(exposing.context.signal, () => note(LOST));
+    if (exposing && exposeNetwork !== undefined) onAbort(exposing.context.signal, () => note(LOST));
     const needsCdp = localEndpoint ? '--local-endpoint' : undefined;
     verifyGrant(pool.idOrName, grant, { protocol: 'cdp', needsCdp });
     const addresses = await addressesOf(grant, trust);
@@ -99,7 +99,9 @@ async function withLease(
       exposing ? exposing.handles.openClient(signal) : openSocket(grant, { protocol: 'cdp', trust, signal });
     await using endpoint = localEndpoint || isReplaced ? await openSharedEndpoint(openClient) : undefined;
     const local = endpoint?.url;
-    return await run({ ...addresses, local, ...(isReplaced && { cdp: local }) });
+    const code = await run({ ...addresses, local, ...(isReplaced && { cdp: local }) });
+    if (code !== 0) lease.features.replays?.fail(new Error(`The command exited with ${code}.`));
+    return code;
   } finally {
     describeReplays(await leased.end()).forEach(note);
   }
@@ -122,6 +124,7 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
   const { playwright: isSuite, idleTimeout } = options;
   const fault = isSuite && new PlaywrightEndpoint().fault(true);
   if (fault) throw new CliError(fault.reason);
+  if (options.record === 'failures') throw new CliError(NO_FAILURES, EXIT.usage);
   // Between the lines of the tests, nobody would see them.
   const links: string[] = [];
   try {

@@ -17,6 +17,7 @@ import {
   choice,
   exposeOption,
   leaseSettings,
+  recordOption,
   releaseOption,
   replaysOption,
   time,
@@ -70,6 +71,7 @@ export function addTaskOptions(command: Command): Command {
     )
     .addOption(choice('--protocol <name>', 'protocol of the library; bidi: Puppeteer only', ['cdp', 'bidi']))
     .addOption(releaseOption('at the end'))
+    .addOption(recordOption())
     .addOption(replaysOption('links of the recordings, on stderr; record: record each lease'))
     .addOption(exposeOption())
     .addOption(allowOption())

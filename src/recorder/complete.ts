@@ -1,10 +1,17 @@
+import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { readFrames, type Frame } from './frames.js';
 import { readJournal } from './journal.js';
 import { saveReplayPage } from './page/replay-file.js';
 import type { ReplayFacts, ReplayPictures } from './page/replay-page.js';
-import { filesIn, type RecordingFiles, type SavedFiles } from './recording-store.js';
+import {
+  filesIn,
+  foldersIn,
+  isBeingWritten,
+  type RecordingFiles,
+  type SavedFiles,
+} from './recording-store.js';
 import { VideoFile, type Video } from './video-file.js';
 
 /** A recording that has ended, and whose video is not written. */
@@ -70,6 +77,14 @@ export async function complete(ended: EndedRecording, encoder: Encoder | undefin
   return done;
 }
 
+/** The folders of recordings that killed processes have left, in a folder, or the folder itself. Rejects if it can't be read. */
+export function findUnfinished(folder: string): string[] {
+  const path = resolve(folder);
+  const isRecording = foldersIn(dirname(path)).includes(path);
+  const all = isRecording ? [path] : foldersIn(path);
+  return all.filter((one) => !existsSync(filesIn(one).saved.facts) && !isBeingWritten(one));
+}
+
 /** Completes a recording whose process has ended, or left that to another one. Rejects if the folder is no recording. */
 export async function completeFolder(folder: string, encoder: Encoder | undefined): Promise<Completed> {
   const files = filesIn(folder);
@@ -86,7 +101,7 @@ export async function completeFolder(folder: string, encoder: Encoder | undefine
   return complete({ files, file, length, framesPerSecond, isSingle, facts }, encoder);
 }
 
-const INTERRUPTED = 'The process that recorded was killed.';
+const INTERRUPTED = 'The process that recorded ended before the recording did.';
 
 /** The frame with the most bytes shows the most: the first one is often an empty page. */
 async function findPoster(path: string): Promise<Buffer | undefined> {

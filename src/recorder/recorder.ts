@@ -1,8 +1,7 @@
 import { complete } from './complete.js';
 import type { RecordedSession } from './page/replay-page.js';
-import type { PicturedBrowser } from './pictures.js';
 import { RecordingStore, type RecordingLimits } from './recording-store.js';
-import { Recording, type RecordingHost, type RecordingPlan } from './recording.js';
+import { Recording, type RecordableBrowser, type RecordingHost, type RecordingPlan } from './recording.js';
 import type { RecordingEnd } from './recording-end.js';
 import { VideoWriter, type EncodingBrowser } from './video-writer.js';
 
@@ -56,7 +55,7 @@ export class Recorder {
    * @throws if the files cannot be written (an error of the file system), or if the browser does not answer.
    */
   async record(
-    browser: PicturedBrowser,
+    browser: RecordableBrowser,
     session: RecordedSession,
     plan: RecordingPlan,
     { signal, onStarted }: HowToRecord,

@@ -12,11 +12,22 @@ import { PageEvents } from './page-events.js';
 import { saveReplayPage } from './page/replay-file.js';
 import type { RecordedSession, RecordingState, ReplayFacts } from './page/replay-page.js';
 import type { PicturedBrowser } from './pictures.js';
+import { RecordedContexts, type BidiBrowser } from './recorded-contexts.js';
 import { RecordedPages } from './recorded-pages.js';
 import { END_REASONS, type RecordingEnd } from './recording-end.js';
 import type { RecordingFiles, RecordingStore } from './recording-store.js';
 import { Timeline, type TimelineEntry } from './timeline.js';
 import { isDiskFull, maxVideoSize, VideoFile, type Video } from './video-file.js';
+
+/** A browser with CDP, or with WebDriver BiDi only. */
+export type RecordableBrowser = PicturedBrowser | BidiBrowser;
+
+/** Where the pictures come from. */
+interface SourceOfPictures {
+  readonly closed: Promise<unknown>;
+  picture(): Promise<unknown>;
+  close(): void;
+}
 
 export interface RecordingPlan {
   /** Most pictures per second. */
@@ -25,6 +36,8 @@ export interface RecordingPlan {
   readonly maxDuration?: number | undefined;
   /** The categories of the timeline. Default: all. */
   readonly categories?: readonly string[] | undefined;
+  /** CSS selectors of elements that are masked in pictures and in the timeline. Password fields always are. */
+  readonly hide?: readonly string[] | undefined;
   /** Writes one file that contains all. Default: false. */
   readonly isSingle?: boolean | undefined;
   /** The browser can be reached again after its connection was lost. Default: false. */
@@ -76,7 +89,7 @@ export class Recording {
   #lastAt = 0;
   /** The frame with the most bytes, which shows the most, until it is on the disk. */
   #poster: Buffer | undefined;
-  #pages: RecordedPages | undefined;
+  #pages: SourceOfPictures | undefined;
   #length: number | undefined;
   #isDiscarded = false;
   #onWritten = (): void => {};
@@ -165,7 +178,7 @@ export class Recording {
   }
 
   /** Starts to collect frames. Resolves after the first frame, so that also a very short recording has a video. */
-  async start(browser: PicturedBrowser): Promise<void> {
+  async start(browser: RecordableBrowser): Promise<void> {
     // Its link opens at once.
     await this.#savePage();
     const first = new Promise<void>((resolve) => (this.#onFirst = resolve));
@@ -177,17 +190,8 @@ export class Recording {
   }
 
   /** Records the browser over this connection, also if an earlier connection to it was lost. */
-  async follow(browser: PicturedBrowser): Promise<RecordedPages> {
-    const pages = await RecordedPages.open(browser, {
-      interval: 1000 / this.#plan.framerate,
-      onPicture: (jpeg, since) => {
-        this.#save(jpeg, since);
-        this.#onFirst();
-      },
-      names: this.#events.names,
-      onPage: (page) => this.#events.enable(page),
-      onEvent: (event, at) => this.#events.add(event, at),
-    });
+  async follow(browser: RecordableBrowser): Promise<SourceOfPictures> {
+    const pages = await this.#open(browser);
     if (this.ended) {
       pages.close();
       return pages;
@@ -197,6 +201,25 @@ export class Recording {
     this.#ending.signal.addEventListener('abort', () => pages.close());
     if (!this.#plan.goesOn) void pages.closed.then(() => this.stop('browser-gone'));
     return pages;
+  }
+
+  async #open(browser: RecordableBrowser): Promise<SourceOfPictures> {
+    const interval = 1000 / this.#plan.framerate;
+    const onPicture = (jpeg: Buffer, since: number) => {
+      this.#save(jpeg, since);
+      this.#onFirst();
+    };
+    if ('bidi' in browser) {
+      const note = (kind: TimelineEntry['kind'], text: string) => void this.note(kind, text);
+      return new RecordedContexts(browser, { interval, onPicture, note, hide: this.#plan.hide ?? [] });
+    }
+    return RecordedPages.open(browser, {
+      interval,
+      onPicture,
+      names: this.#events.names,
+      onPage: (page) => this.#events.enable(page),
+      onEvent: (event, at) => this.#events.add(event, at),
+    });
   }
 
   /** Adds an entry to the timeline. @returns A function that ends a call, with the reason if it failed. */

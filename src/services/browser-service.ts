@@ -174,6 +174,8 @@ export interface Replay {
   readonly replay_view_url?: string;
   /** What opening that URL needs: nothing else, a login at the service, or the service's key. */
   readonly access?: ReplayAccess;
+  /** Name of what was recorded: that of the lease. */
+  readonly name?: string;
   /** `'client'`: a process of this library has recorded the lease. Missing: the service has. */
   readonly recorded_by?: 'client';
   /** Fields that this version of the library does not know. */

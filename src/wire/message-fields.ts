@@ -367,6 +367,7 @@ export const RESULTS = {
   'browser.createUserContext': v.object({ userContext: text }),
   'browser.getClientWindows': v.object({ clientWindows: things(v.object({ clientWindow: text })) }),
   'browser.getUserContexts': v.object({ userContexts: things(v.object({ userContext: text })) }),
+  'browsingContext.captureScreenshot': v.object({ data: text }),
   'browsingContext.create': v.object({ context: text }),
   'browsingContext.getTree': v.object({
     contexts: things(
@@ -375,6 +376,7 @@ export const RESULTS = {
         url: may(text),
         userContext: v.nullish(text),
         clientWindow: v.nullish(text),
+        children: may(v.unknown()),
       }),
     ),
   }),

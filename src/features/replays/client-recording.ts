@@ -2,9 +2,9 @@ import { pathToFileURL } from 'node:url';
 import type { Opening } from '../../drivers/extension.js';
 import type { FeatureContext } from '../../lease/feature.js';
 import { recordingsFolder } from '../../pool/local-service.js';
-import { BrowserPictures, type PicturedBrowser } from '../../recorder/pictures.js';
+import { BrowserPictures } from '../../recorder/pictures.js';
 import { Recorder } from '../../recorder/recorder.js';
-import type { Recording } from '../../recorder/recording.js';
+import type { RecordableBrowser, Recording } from '../../recorder/recording.js';
 import type { TimelineEntry } from '../../recorder/timeline.js';
 import { VideoWriter } from '../../recorder/video-writer.js';
 import type { Replay } from '../../services/browser-service.js';
@@ -90,6 +90,7 @@ export class ClientRecording {
       ...(finishedAt && { finished_at: finishedAt.toISOString() }),
       replay_view_url: this.#url(recording),
       access: 'public',
+      ...(this.#shown.name !== undefined && { name: this.#shown.name }),
       recorded_by: 'client',
     };
   }
@@ -160,19 +161,24 @@ export class ClientRecording {
   }
 
   #follow(opening: Opening): void {
-    const source: CdpSource = async (listeners) =>
-      new CdpClient(await opening.openCdp(opening.signal), listeners);
-    const browser = { source, pictures: new BrowserPictures(source) };
+    const browser = this.#browserOver(opening);
     if (!this.#recording) this.#recording = this.#start(browser);
     else void this.#recording.then((recording) => recording?.follow(browser)).catch(() => {});
   }
 
-  async #start(browser: PicturedBrowser): Promise<Recording | undefined> {
+  /** With WebDriver BiDi alone, the browser has no further connection. */
+  #browserOver(opening: Opening): RecordableBrowser {
+    if (this.#lease.grant.cdpUrl === undefined) return { bidi: opening.own };
+    const source = sourceOf(opening);
+    return { source, pictures: new BrowserPictures(source) };
+  }
+
+  async #start(browser: RecordableBrowser): Promise<Recording | undefined> {
     const { sessionId, pool, service, givenUp, emit, addError } = this.#lease;
     const { name, tags } = this.#shown;
     const session = { sessionId, leaseId: sessionId, leaseName: name, tags, pool: pool.idOrName };
-    const { frameRate = FRAME_RATE, maxDuration, single: isSingle } = this.#settings;
-    const plan = { framerate: frameRate, maxDuration, isSingle, goesOn: true };
+    const { frameRate = FRAME_RATE, maxDuration, single: isSingle, hide } = this.#settings;
+    const plan = { framerate: frameRate, maxDuration, isSingle, hide, goesOn: true };
     const onStarted = (recording: Recording) => {
       this.#started = recording;
       const beforeEnd = () => recording.stop('lease-ended');
@@ -195,13 +201,16 @@ export class ClientRecording {
   async #finish(recording: Recording, isReachable: boolean, timeout: number): Promise<void> {
     const opening = this.#opening;
     const isHere = (await writing.encoder) !== 'none';
-    if (isHere || !isReachable || !opening) return void recording.stop('stopped');
-    const source: CdpSource = async (listeners) =>
-      new CdpClient(await opening.openCdp(opening.signal), listeners);
-    const writer = new VideoWriter(async () => ({ source }));
+    const hasEncoder = opening && this.#lease.grant.cdpUrl !== undefined;
+    if (isHere || !isReachable || !hasEncoder) return void recording.stop('stopped');
+    const writer = new VideoWriter(async () => ({ source: sourceOf(opening) }));
     await raceTimeout(timeout, () => recording.stop('stopped', writer)).catch(() => {});
     await writer.close();
   }
+}
+
+function sourceOf(opening: Opening): CdpSource {
+  return async (listeners) => new CdpClient(await opening.openCdp(opening.signal), listeners);
 }
 
 /** Link to a moment of a replay. @param at Milliseconds since the recording started. */

@@ -1,6 +1,7 @@
 import type { Replay } from '../../services/browser-service.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import {
+  check,
   checksOf,
   flag,
   group,
@@ -58,8 +59,26 @@ export interface RecordingOptions {
    * @default false
    */
   single?: boolean | undefined;
+  /**
+   * CSS selectors of elements that are masked in pictures and left out of the timeline, as password fields always are. This process
+   * then records; a recording that the service makes anyway is reported in `cleanupErrors`.
+   */
+  hide?: readonly string[] | undefined;
   /** How long the recordings of the folder stay. */
   keep?: KeepOptions | undefined;
+}
+
+/** Most selectors, and characters of one: each picture needs all of them. */
+const MOST_SELECTORS = 100;
+const LONGEST_SELECTOR = 1_000;
+
+function selectors() {
+  const expected = `a list of up to ${MOST_SELECTORS} CSS selectors`;
+  return check<readonly string[]>(expected, (value) => {
+    const isSelector = (one: unknown) =>
+      typeof one === 'string' && one.trim() !== '' && one.length <= LONGEST_SELECTOR;
+    return Array.isArray(value) && value.length <= MOST_SELECTORS && value.every(isSelector);
+  });
 }
 
 /** How long the recordings of a folder stay. One that is being written always stays. */
@@ -88,6 +107,7 @@ const recording = checksOf<RecordingOptions>()({
   folder: optional(text()),
   keepOnly: optional(oneOf('all', 'failures'), 'all'),
   single: optional(flag(), false),
+  hide: optional(selectors()),
   keep: optional(group(keep), {}),
 });
 
@@ -104,8 +124,8 @@ export function verifyReplays({ recording, replays }: ReplaysSettings): void {
   if (!recording) return;
   if (replays !== 'record')
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
-  const { by, keepOnly, single } = recording;
-  const option = [single && 'single', keepOnly === 'failures' && 'keepOnly'].find(Boolean);
+  const { by, keepOnly, single, hide } = recording;
+  const option = [single && 'single', hide && 'hide', keepOnly === 'failures' && 'keepOnly'].find(Boolean);
   if (by !== 'service' || option === undefined) return;
   const message = `recording.${String(option)} needs a recording by this process. Remove recording.by, or set it to 'client'.`;
   throw new InvalidOptionError(`recording.${String(option)}`, message);
@@ -119,8 +139,8 @@ export function recordingOf({ recording: given }: ReplaysSettings): RecordingSet
 }
 
 /** Whether this process records, whatever the service can. */
-export function isByClient({ by, keepOnly, single }: RecordingSettings): boolean {
-  return by === 'client' || (by === 'auto' && (single || keepOnly === 'failures'));
+export function isByClient({ by, keepOnly, single, hide }: RecordingSettings): boolean {
+  return by === 'client' || (by === 'auto' && (single || hide !== undefined || keepOnly === 'failures'));
 }
 
 /** Its part of the result. */

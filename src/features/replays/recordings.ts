@@ -194,7 +194,9 @@ export class Recordings {
     if (!service.facts.replays) return [];
     for (let retries = 0; ; retries++) {
       try {
-        return await service.requests.replays(sessionId, { signal });
+        const all = await service.requests.replays(sessionId, { signal });
+        // A service does not say what this process has recorded.
+        return all.map(({ recorded_by: _by, ...replay }) => replay);
       } catch (error) {
         if (retries === MOST_RETRIES || signal.aborted || !isTransientError(error)) throw error;
         await delay(backoff(RETRY, retries + 1), signal);

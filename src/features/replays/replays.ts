@@ -9,6 +9,7 @@ import type {
 } from '../../lease/feature.js';
 import type { LeaseRequest, Replay } from '../../services/browser-service.js';
 import { onAbort, raceTimeout } from '../../shared/abort.js';
+import { CleanupError } from '../../shared/lease-errors.js';
 import { ClientRecording, type RecordedLease } from './client-recording.js';
 import { isByClient, recordingOf, type ReplaysResult } from './options.js';
 import { Recordings, statusOf, type Listed, type ReplaysPlan, type ReplaysStep } from './recordings.js';
@@ -27,6 +28,7 @@ export class Replays implements LeaseFeature {
   #recordings: Recordings | undefined;
   /** What this process records. */
   #client: ClientRecording | undefined;
+  #hasWarned = false;
   /** Since the end of the lease. */
   #listed: Listed = { replays: [], replayStatus: 'none' };
 
@@ -84,10 +86,16 @@ export class Replays implements LeaseFeature {
     const released = () =>
       this.#time(async (recordings) => {
         const completed = this.#completeOwn();
-        this.#note(await recordings.finish(this.#listed));
+        const listed = await recordings.finish(this.#listed);
         await completed;
+        if (listed !== this.#listed || this.isByClient) this.#note(listed);
       });
     return { saved: this.#recordings?.earlier, ...(this.#isRecording && { released }) };
+  }
+
+  /** Something in the lease has failed that neither its callback nor a task reports. */
+  fail(error: unknown): void {
+    this.#client?.fail(error);
   }
 
   get summary(): ReplaysResult {
@@ -120,6 +128,16 @@ export class Replays implements LeaseFeature {
     return this.#settings.replays === 'record';
   }
 
+  /** Whatever this process hides, the recording of the service shows. */
+  #warnOnce(service: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const message =
+      `The service ${service} has recorded the lease, too, and masks nothing (option recording.hide). ` +
+      'Turn its recordings off, or delete this one there.';
+    this.#lease!.addError(new CleanupError(message, { sessionId: this.#lease!.sessionId }));
+  }
+
   /** Waits for the video of our own recording, which is written in any case. */
   async #completeOwn(): Promise<void> {
     const { replaysTimeout } = this.#settings;
@@ -134,11 +152,13 @@ export class Replays implements LeaseFeature {
   }
 
   #note(listed: Listed): void {
-    if (listed === this.#listed) return;
     this.#listed = listed;
-    const { replays, replayStatus: status, error } = listed;
-    const { sessionId, addError, emit } = this.#lease!;
+    const { sessionId, service, addError, emit } = this.#lease!;
+    const { error } = listed;
+    const { replays, replayStatus: status } = this.summary;
     if (error) addError(error);
+    const isHidden = recordingOf(this.#settings).hide !== undefined;
+    if (isHidden && listed.replays.length > 0) this.#warnOnce(service.facts.name);
     emit({ type: 'replays', sessionId, replays, status, ...(error && { error }) });
   }
 }
