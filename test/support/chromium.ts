@@ -8,6 +8,8 @@ import { findBrowser } from '../../src/local.js';
 export interface Chromium extends AsyncDisposable {
   /** URL of its WebSocket. */
   readonly url: string;
+  /** Ends its process at once. */
+  kill(): void;
 }
 
 /** @param flags Further arguments. */
@@ -22,6 +24,7 @@ export async function startChromium(...flags: string[]): Promise<Chromium> {
   });
   return {
     url: browser.wsEndpoint(),
+    kill: () => void browser.process()?.kill('SIGKILL'),
     [Symbol.asyncDispose]: async () => {
       await browser.close();
       await rm(userDataDir, { recursive: true, force: true });
