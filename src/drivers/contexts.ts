@@ -1,5 +1,6 @@
 import { InvalidOptionError } from '../shared/errors.js';
 import type { ContextChoice, Isolation, Workspace } from './connector.js';
+import { withoutNotes } from './calls/noted-calls.js';
 import type { SiteDataCleaner } from '../clean/site-data.js';
 import { isError } from '../shared/globals.js';
 
@@ -86,7 +87,7 @@ export class Contexts<
   async attempt<T>(options: Options | undefined, open: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await open();
+        return await withoutNotes(open);
       } catch (cause) {
         if (tries < MOST_TRIES && this.#library.canRetry?.(cause)) continue;
         if (options === undefined || !isError(cause)) throw cause;
@@ -112,7 +113,8 @@ export class Contexts<
       if (ownsContext) await context.close().catch(() => {});
       throw error;
     });
-    const cleaner = isolation === 'storage' ? await library.watch(context, page) : undefined;
+    const cleaner =
+      isolation === 'storage' ? await withoutNotes(() => library.watch(context, page)) : undefined;
     const loginsBefore = this.#httpLogins();
     let hasCrashed = false;
     library.onCrash(page, () => (hasCrashed = true));
@@ -123,13 +125,15 @@ export class Contexts<
         if (!cleaner) return true;
         // Only the end of the context ends a login. Nothing shows in which one it was.
         if (this.#httpLogins() !== loginsBefore) return false;
-        const [isCleared] = await Promise.all([cleaner.clear(), library.reset(context, page, options)]);
+        const reset = () => library.reset(context, page, options);
+        const [isCleared] = await Promise.all([cleaner.clear(), withoutNotes(reset)]);
         return isCleared;
       },
-      close: async () => {
-        if (ownsContext) await context.close();
-        else if (!page.isClosed()) await page.close();
-      },
+      close: () =>
+        withoutNotes(async () => {
+          if (ownsContext) await context.close();
+          else if (!page.isClosed()) await page.close();
+        }),
     };
   };
 }

@@ -1,6 +1,7 @@
 import type { ConsoleMessage, Page, Request, Response } from 'playwright-core';
 import type { Observation, ObserveRequest, PageReport } from './connector.js';
 import { isError } from '../shared/globals.js';
+import { NotedCalls, withoutNotes } from './calls/noted-calls.js';
 
 interface AnyEmitter {
   on(event: string, listener: (value: never) => void): unknown;
@@ -18,28 +19,56 @@ type AnyMessage = Pick<ConsoleMessage, 'text'> & {
 type AnyRequest = Pick<Request, 'method' | 'url' | 'failure'>;
 type AnyResponse = Pick<Response, 'status'> & { request(): AnyRequest };
 
+/** The objects that the scope of an observation names. */
+type Handles = Readonly<Record<ObserveRequest['scope'], object>>;
+
 /** The first HTTP status of a failed request. */
 const FIRST_FAILURE = 400;
 
 /** Pages whose console messages, errors and failed requests are reported. */
 export class ObservedPages implements Observation {
-  readonly #followsPopups: boolean;
+  readonly #scope: ObserveRequest['scope'];
   readonly #onReport: ObserveRequest['onReport'];
+  readonly #onCall: ObserveRequest['onCall'];
   readonly #pages = new Set<AnyPage>();
   readonly #undo: (() => void)[] = [];
+  #calls: NotedCalls | undefined;
 
-  constructor({ scope, onReport }: Pick<ObserveRequest, 'scope' | 'onReport'>) {
-    this.#followsPopups = scope === 'page';
+  constructor({ scope, onReport, onCall }: Omit<ObserveRequest, 'handles'>) {
+    this.#scope = scope;
     this.#onReport = onReport;
+    this.#onCall = onCall;
   }
 
   readonly add = (page: AnyPage | null): void => {
     if (!page || this.#pages.has(page)) return;
     this.#pages.add(page);
+    this.#noteCallsOf(page);
     this.listen(page, 'close', () => this.#pages.delete(page));
-    if (this.#followsPopups) this.listen(page, 'popup', this.add);
+    if (this.#scope === 'page') this.listen(page, 'popup', this.add);
     if (this.#onReport) this.#listenToReports(page, this.#onReport);
   };
+
+  /** Notes the calls of the library until `stop`, if they are asked for. Call it before `add`. */
+  noteCalls(library: 'playwright' | 'puppeteer', handles: Partial<Handles>): void {
+    const [scope, onCall, target] = [this.#scope, this.#onCall, handles[this.#scope]];
+    if (!onCall || !target) return;
+    const calls = new NotedCalls({ library, scope, target, onCall });
+    this.#calls = calls;
+    this.#undo.push(() => calls.stop());
+  }
+
+  /** Finds the classes of objects whose calls may be noted. */
+  learn(...objects: readonly object[]): void {
+    for (const object of objects) this.#calls?.learn(object);
+  }
+
+  #noteCallsOf(page: AnyPage): void {
+    const calls = this.#calls;
+    calls?.addPage(page);
+    if (calls?.canListenToDialogs)
+      this.listen(page, 'dialog', (dialog: object) => calls.addDialog(page, dialog));
+  }
 
   /** @param source An object with events, of either library: their types have nothing in common. */
   listen(source: object, event: string, listener: (value: never) => void): void {
@@ -49,11 +78,12 @@ export class ObservedPages implements Observation {
   }
 
   screenshots(): (() => Promise<Uint8Array>)[] {
-    return [...this.#pages].map((page) => async () => {
+    const take = async (page: AnyPage) => {
       // A page behind others is not drawn, and its screenshot would never be taken.
       await page.bringToFront();
       return page.screenshot({ fullPage: true });
-    });
+    };
+    return [...this.#pages].map((page) => () => withoutNotes(() => take(page)));
   }
 
   stop(): void {

@@ -156,7 +156,9 @@ function handlesOf(browser: Browser): object[] {
 function emitContexts(browser: Browser): void {
   const seen = new WeakSet<BrowserContext>();
   browser.on('context', (context) => seen.add(context));
-  const newContext = browser.newContext.bind(browser);
+  // The method of the class, each time: its calls may be noted by then.
+  const library = Object.getPrototypeOf(browser) as Browser;
+  const newContext: Browser['newContext'] = (options) => library.newContext.call(browser, options);
   // `newPage` calls it, too.
   browser.newContext = async (options) => {
     const context = await newContext(options);
@@ -186,7 +188,11 @@ const CONTEXTS: ContextLibrary<Browser, Page, BrowserContext, BrowserContextOpti
 function observe({ handles, ...request }: ObserveRequest<PlaywrightHandles>): Observation {
   const { browser, page, context = page?.context() } = handles;
   const observed = new ObservedPages(request);
-  const addContext = (one: BrowserContext) => observed.listen(one, 'page', observed.add);
+  observed.noteCalls('playwright', handles);
+  const addContext = (one: BrowserContext) => {
+    observed.listen(one, 'page', observed.add);
+    observed.learn(one, ...one.pages());
+  };
   if (page) observed.add(page);
   if (request.scope === 'browser') {
     browser!.contexts().forEach(addContext);

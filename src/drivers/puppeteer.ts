@@ -188,6 +188,7 @@ const CONTEXTS: ContextLibrary<Browser, Page, BrowserContext, PuppeteerContextOp
 function observe({ handles, ...request }: ObserveRequest<PuppeteerHandles<'new'>>): Observation {
   const { browser, context, page } = handles;
   const observed = new ObservedPages(request);
+  observed.noteCalls('puppeteer', handles);
   const addTarget = (target: Target) => {
     // A page may be closed before Puppeteer has set it up.
     if (target.type() === 'page') target.page().then(observed.add, () => {});
