@@ -100,7 +100,7 @@ export function placeOf(object: object, role: Role): Place | undefined {
     return browser ? { browser, context: object } : undefined;
   }
   if (role === 'page') {
-    const context = any.context?.() ?? any.browserContext?.();
+    const context = contextOf(any);
     const place = context && placeOf(context, 'context');
     return place && { ...place, page: object };
   }
@@ -110,18 +110,23 @@ export function placeOf(object: object, role: Role): Place | undefined {
   return page ? placeOf(page, 'page') : undefined;
 }
 
+function contextOf(page: AnyObject): object | undefined {
+  return page.context?.() ?? page.browserContext?.();
+}
+
 /** Whether a frame is the main frame: a call of the page is a call of this frame. */
 export function isMainFrame(object: object): boolean {
   return (object as AnyObject).parentFrame?.() === null;
 }
 
-/** The objects that a page or a context has from its beginning, without a call that does something in the browser. */
+/** The objects that a page or a context has from its beginning. To read them does nothing in the browser. */
 export function partsOf(object: object, role: Role): readonly unknown[] {
   const any = object as AnyObject;
   if (role === 'context') return [any.request, any.clock];
   if (role !== 'page') return [];
-  // All locators are of the same class, which Playwright's locators show first.
-  return [any.keyboard, any.mouse, any.touchscreen, any.mainFrame?.(), any.locator?.('html')];
+  // Any locator shows the class of all of Playwright's locators.
+  const others = [contextOf(any), any.mainFrame?.(), any.locator?.('html')];
+  return [any.keyboard, any.mouse, any.touchscreen, ...others];
 }
 
 /** Objects in what a call returned, of which a long list is not read to its end. */
