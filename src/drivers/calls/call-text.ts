@@ -30,7 +30,8 @@ export function describeCall(receiver: Receiver, name: string, args: readonly un
   const how = METHODS[receiver.role][name] ?? 'nothing';
   const shown = SHOWN[how](args);
   const hidden = args.slice(shown.length);
-  const list = shown.length > 0 || args.length === 0 ? shown.join(', ') : '…';
+  const hasNone = args.every((one) => one === undefined);
+  const list = shown.length > 0 || hasNone ? shown.join(', ') : '…';
   return { text: excerpt(`${nameOf(receiver)}.${name}(${list})`, MAX_TEXT), hidden };
 }
 
@@ -105,7 +106,6 @@ function fileNames(files: unknown): readonly string[] {
 /** The options of Playwright's assertions, as far as they are read. */
 interface AssertionOptions {
   readonly isNot?: unknown;
-  readonly title?: unknown;
 }
 
 /** What Playwright's assertion resolves with. */
@@ -114,11 +114,20 @@ interface AssertionResult {
   readonly errorMessage?: unknown;
 }
 
+/** Matchers whose names do not follow from the name of the assertion in the library. */
+const MATCHERS: Readonly<Record<string, string>> = {
+  'to.have.attribute.value': 'toHaveAttribute',
+  'to.have.css': 'toHaveCSS',
+  'to.have.property': 'toHaveJSProperty',
+  'to.have.url': 'toHaveURL',
+  'to.match.aria': 'toMatchAriaSnapshot',
+};
+
 /** As `expect(locator('#a')).not.toBeVisible()`. */
 function assertion(receiver: Receiver, [expression, options]: readonly unknown[]): string {
   const { isNot } = (options ?? {}) as AssertionOptions;
-  const name = String(expression).replace(/\.(array|value)$/, '');
-  const matcher = name.replaceAll(/\.(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const name = String(expression).replace(/\.array$/, '');
+  const matcher = MATCHERS[name] ?? name.replaceAll(/\.(\w)/g, (_, letter: string) => letter.toUpperCase());
   // The title and the URL of a page are those of its main frame or of its root element.
   const subject = /^to\.have\.(title|url)$/.test(name) ? 'page' : nameOf(receiver);
   return `expect(${subject})${isNot === true ? '.not' : ''}.${matcher}()`;

@@ -30,20 +30,24 @@ const FILE = 'node:pooled-browser/calls';
 
 /**
  * The method returns what `then` returns, instead of an `async` function's own promise: V8 then leaves nothing out of the stack of an
- * error, and adds no line to it.
+ * error, and adds no line to it. The lines of this method and of `run` count as lines of the stack, whose last ones would be missing.
  */
-const SOURCE = `({ begin, running }, name, original) =>
+const SOURCE = `'use strict';
+({ begin, running }, name, original) =>
   function (...args) {
+    const limit = Error.stackTraceLimit;
+    const setLimit = (more) => typeof limit === 'number' && Reflect.set(Error, 'stackTraceLimit', limit + more);
     const call = begin(this, name, args);
-    if (call === undefined) return Reflect.apply(original, this, args);
-    let value;
+    setLimit(call ? 2 : 1);
     try {
-      value = running.run(call, Reflect.apply, original, this, args);
+      if (!call) return Reflect.apply(original, this, args);
+      return call.returned(running.run(call, Reflect.apply, original, this, args));
     } catch (error) {
-      call.threw(error);
+      call?.threw(error);
       throw error;
+    } finally {
+      setLimit(0);
     }
-    return call.returned(value);
   }`;
 
 type Wrap = (around: Around, name: string, original: Method) => Method;

@@ -1,0 +1,19 @@
+import type { Reporter, TestCase, TestResult, TestStep } from '@playwright/test/reporter';
+
+/** Prints a line of JSON for each test: its steps with their lines, its errors, and what it printed. */
+export default class StepReporter implements Reporter {
+  onTestEnd({ title }: TestCase, { steps, errors, stdout }: TestResult): void {
+    const facts = {
+      title,
+      steps: steps.flatMap((step) => linesOf(step, 0)),
+      errors: errors.map(({ stack }) => stack),
+      notes: stdout.join('').trim().split('\n'),
+    };
+    process.stdout.write(`${JSON.stringify(facts)}\n`);
+  }
+}
+
+function linesOf({ category, title, location, error, steps }: TestStep, depth: number): string[] {
+  const own = `${'  '.repeat(depth)}${category} ${title} :${location?.line} ${error?.message ?? ''}`;
+  return [own, ...steps.flatMap((step) => linesOf(step, depth + 1))];
+}
