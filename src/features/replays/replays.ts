@@ -1,4 +1,5 @@
 import type { Opening } from '../../drivers/extension.js';
+import type { Observation } from '../../drivers/observation.js';
 import type {
   EndWork,
   FeatureContext,
@@ -28,6 +29,8 @@ export class Replays implements LeaseFeature {
   #recordings: Recordings | undefined;
   /** What this process records. */
   #client: ClientRecording | undefined;
+  /** The calls of the library in the whole browser. */
+  #calls: Observation | undefined;
   #hasWarned = false;
   /** Since the end of the lease. */
   #listed: Listed = { replays: [], replayStatus: 'none' };
@@ -60,11 +63,19 @@ export class Replays implements LeaseFeature {
     this.#client?.connect(opening);
   }
 
-  async begin({ kind, title = '' }: Work): Promise<EndWork<Pick<ReplaysResult, 'moment'>> | undefined> {
+  async begin(work: Work): Promise<EndWork<Pick<ReplaysResult, 'moment'>> | undefined> {
     const client = this.#client;
-    if (kind !== 'task' || !client) return undefined;
+    if (!client) return undefined;
+    const { kind, title = '' } = work;
+    if (kind !== 'task') {
+      // Its tests are parts of it.
+      this.#calls ??= observeCalls(work, client);
+      return undefined;
+    }
     client.note('mark', title);
+    const calls = this.#calls ? undefined : observeCalls(work, client);
     return async (end) => {
+      calls?.stop();
       const moment = end?.failed ? client.fail(end.error) : undefined;
       return moment === undefined ? {} : { moment };
     };
@@ -72,6 +83,7 @@ export class Replays implements LeaseFeature {
 
   async stop({ status, error }: LeaseEnding): Promise<void> {
     if (!this.#isRecording) return;
+    this.#calls?.stop();
     const { signal } = this.#lease!;
     await this.#time(async (recordings) => {
       const stopped = recordings.stopRecording();
@@ -161,4 +173,9 @@ export class Replays implements LeaseFeature {
     if (isHidden && listed.replays.length > 0) this.#warnOnce(service.facts.name);
     emit({ type: 'replays', sessionId, replays, status, ...(error && { error }) });
   }
+}
+
+/** Shows the calls of the library in the timeline. */
+function observeCalls({ connection, handles = {}, scope }: Work, client: ClientRecording) {
+  return connection?.observe?.({ handles, scope, onCall: ({ text, at }) => client.note('call', text, at) });
 }
