@@ -52,9 +52,11 @@ export const REPLAY_BODY = `
   <section class="stage panel" id="stage" aria-label="Video">
     <div class="screen" id="screen">
       <video id="video" playsinline muted preload="auto" aria-label="Video of the session" hidden></video>
+      <img id="picture" alt="Pictures of the session" hidden>
       <div class="state" id="message"><h2 id="message-title">Loading</h2><p id="message-text"></p></div>
     </div>
     <div class="controls" id="controls" hidden>
+      <div class="flags" id="flags" aria-hidden="true" hidden></div>
       <div class="scrub">
         <div class="marks" id="marks" aria-hidden="true"></div>
         <div class="rail"></div><div class="played" id="played"></div>
@@ -67,6 +69,8 @@ export const REPLAY_BODY = `
         <button class="icon" id="next" aria-label="Next event" title="Next event (n)">${ICONS.forward}</button>
         <span class="time" id="time">0:00.0 / 0:00.0</span>
         <span class="grow"></span>
+        <button class="icon" id="previous-failure" aria-label="Previous failure" title="Previous failure" hidden>${ICONS.back}</button>
+        <button class="failure" id="failure" title="Next failure (e)" hidden><span id="failure-text">Show the failure</span></button>
         <label class="row"><span class="dim">Speed</span>
           <select id="speed"><option value="0.25">¼×</option><option value="0.5">½×</option>
           <option value="1" selected>1×</option><option value="2">2×</option><option value="4">4×</option>
@@ -74,15 +78,19 @@ export const REPLAY_BODY = `
         <button class="icon" id="full" aria-label="Full screen" title="Full screen (f)">${ICONS.full}</button>
       </div>
       <p class="keys"><span><kbd>space</kbd> play, pause</span><span><kbd>←</kbd> <kbd>→</kbd> 5 s</span>
-        <span><kbd>p</kbd> <kbd>n</kbd> events</span><span><kbd>[</kbd> <kbd>]</kbd> speed</span>
+        <span><kbd>p</kbd> <kbd>n</kbd> events</span>
+        <span><kbd>e</kbd> failures</span><span><kbd>[</kbd> <kbd>]</kbd> speed</span>
         <span><kbd>f</kbd> full screen</span></p>
     </div>
   </section>
   <div class="side">
     <section class="timeline panel" aria-labelledby="timeline-title">
-      <header><h2 id="timeline-title">Events</h2>
+      <header>
+        <div class="find"><h2 id="timeline-title">Events</h2><span class="dim number" id="count" role="status"></span>
+          <input type="search" id="search" placeholder="Search the events" aria-label="Search the events"></div>
         <div class="filters" id="filters" role="group" aria-label="Kinds of events to show"></div></header>
-      <ol class="entries" id="entries"></ol>
+      <ol class="entries" id="entries" tabindex="-1"></ol>
+      <p class="empty" id="no-entries">No events yet.</p>
     </section>
     <section class="facts panel" aria-labelledby="facts-title">
       <h2 id="facts-title">Session</h2><dl id="facts"></dl>
@@ -95,7 +103,7 @@ body { display: flex; flex-direction: column; height: 100%; }
 main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1fr) 372px; gap: 16px; padding: 16px; }
 .stage { display: flex; flex-direction: column; min-height: 0; min-width: 0; overflow: hidden; }
 .screen { position: relative; flex: 1; min-height: 200px; background: #0b0d11; display: grid; place-items: center; }
-.screen video { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain; cursor: pointer; }
+.screen video, .screen img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain; cursor: pointer; }
 .state { max-width: 420px; padding: 24px; text-align: center; color: #e9ecf2; }
 .state h2 { font-size: 17px; margin-bottom: 6px; }
 .state p { color: #b4bccb; }
@@ -118,28 +126,45 @@ main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1
 .scrub input::-moz-range-thumb { width: 11px; height: 11px; border-radius: 50%; background: var(--accent); border: 2px solid var(--panel); }
 .marks { position: absolute; left: 7px; right: 7px; top: 4px; height: 10px; pointer-events: none; }
 .marks i { position: absolute; width: 3px; height: 9px; margin-left: -1px; border-radius: 2px; background: var(--mark); }
+.flags { position: relative; height: 18px; margin: 0 7px 2px; }
+.flags a {
+  position: absolute; top: 0; height: 18px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: 11px;
+  line-height: 16px; color: var(--ink); text-decoration: none; padding: 0 4px; border-left: 5px solid var(--warn);
+  background: var(--warn-soft); border-radius: 2px 4px 4px 2px;
+}
+.flags a.failed { border-left-color: var(--bad); background: var(--bad-soft); color: var(--bad); font-weight: 600; }
+.row .failure { background: var(--bad-soft); color: var(--bad); border-color: transparent; font-weight: 600; }
 .side { display: flex; flex-direction: column; gap: 16px; min-height: 0; }
 .timeline { flex: 1; min-height: 160px; display: flex; flex-direction: column; overflow: hidden; }
 .timeline header { padding: 12px 14px 10px; border-bottom: 1px solid var(--line); display: grid; gap: 8px; }
+.find { display: flex; align-items: center; gap: 8px; }
+.find input { flex: 1; min-width: 0; min-height: 30px; padding: 0 9px; border: 1px solid var(--line); border-radius: 8px; background: var(--bg); }
 .filters { display: flex; gap: 6px; flex-wrap: wrap; }
 .filters button { min-height: 26px; padding: 0 9px; border-radius: 99px; font-size: 12px; }
 .filters button[aria-pressed="false"] { color: var(--dim); background: var(--raised); text-decoration: line-through; }
 .filters i { width: 7px; height: 7px; border-radius: 50%; background: var(--mark); }
 .entries { flex: 1; overflow-y: auto; padding: 6px; position: relative; }
+.entries li { content-visibility: auto; contain-intrinsic-size: auto 31px; }
+.entries .heading { border-top: 1px solid var(--line); margin-top: 6px; padding-top: 6px; }
+.entries h3 { font-size: 13px; font-weight: 650; overflow-wrap: anywhere; }
+.entries li.failed a { background: var(--bad-soft); }
+.entries li.failed .what, .entries li.failed .kind { color: var(--bad); font-weight: 600; }
 .entries a {
   border-radius: 8px; padding: 5px 8px; min-height: 30px; color: inherit; text-decoration: none;
-  display: grid; grid-template-columns: 46px 8px minmax(0, 1fr); gap: 8px; align-items: baseline;
+  display: grid; grid-template-columns: auto 8px minmax(0, 1fr); gap: 8px; align-items: baseline;
 }
 .entries i { width: 8px; height: 8px; border-radius: 50%; background: var(--mark); }
-.entries time { font: 12px var(--mono); color: var(--dim); }
+.entries time { font: 12px var(--mono); color: var(--dim); min-width: var(--time); }
 .entries .what { overflow-wrap: anywhere; }
 .entries .kind { margin-right: 3px; font-size: 12px; color: var(--dim); }
 .entries a:hover { background: var(--raised); }
-.entries .status { margin-right: 3px; font-size: 12px; white-space: nowrap; color: var(--good); }
-.entries .failed { color: var(--bad); font-weight: 600; }
+.entries .status { margin-right: 3px; font-size: 12px; color: var(--good); }
+.entries .took { margin-right: 3px; font-size: 12px; white-space: nowrap; color: var(--dim); }
+.entries .status.failed { color: var(--bad); font-weight: 600; }
 .entries [aria-current="true"] { background: var(--soft); }
 .entries [aria-current="true"] time, .entries [aria-current="true"] .kind { color: var(--ink); }
-.entries .empty { padding: 14px 10px; color: var(--dim); }
+.entries [aria-current="true"] .took { color: var(--ink); }
+.timeline .empty { padding: 14px 10px; color: var(--dim); }
 .facts { padding: 12px 14px; }
 .facts dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 4px 14px; margin-top: 8px; align-items: baseline; }
 .facts dt { color: var(--dim); }

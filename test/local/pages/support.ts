@@ -67,10 +67,15 @@ export function jwtIn(url: string): string {
 
 /** The serious and critical violations of accessibility that axe finds. */
 export async function seriousViolations(page: Page) {
+  return await violations(page, ['serious', 'critical']);
+}
+
+/** The violations of accessibility that axe finds. @param impacts Of these impacts only. */
+export async function violations(page: Page, impacts?: readonly string[]) {
   await loadAxe(page);
   const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
-  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  return serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+  const found = violations.filter(({ impact }) => !impacts || impacts.includes(String(impact)));
+  return found.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
 }
 
 /** Unlike the library, the protocol runs scripts that the page's policy refuses. */

@@ -1,18 +1,21 @@
 import { byId } from '../../../shared/page/browser/dom.js';
 import { clock, fragmentOf } from '../../../shared/page/browser/format.js';
+import { nearest } from './moments.js';
+import type { Screen } from './screen.js';
 import type { Timeline } from './timeline.js';
 
 /** Milliseconds that an arrow key moves. */
 const STEP = 5_000;
 
-/** The video and its controls: buttons, scrub bar, keys. */
+/** The controls of a video, or of pictures: buttons, scrub bar, keys. */
 export class Player {
-  readonly #video = byId('video', HTMLVideoElement);
   readonly #position = byId('position', HTMLInputElement);
   readonly #speed = byId('speed', HTMLSelectElement);
   readonly #timeline: Timeline;
+  /** Milliseconds. */
   #length = 0;
-  #source = '';
+  #screen: Screen | undefined;
+  #wasPaused = true;
 
   constructor(timeline: Timeline) {
     this.#timeline = timeline;
@@ -20,95 +23,119 @@ export class Player {
   }
 
   /**
-   * Loads a video, unless it is loaded: it may be playing.
+   * Loads a video or pictures, unless they are loaded: they may be playing.
    *
-   * @param poster URL of the picture that is shown until the video plays.
+   * @param open Returns the screen. Its argument is called when the screen begins to play, pauses, or shows another position.
    * @param length In milliseconds.
+   * @returns Whether they were loaded by this call.
    */
-  load(source: string, poster: string, length: number): void {
-    if (this.#source === source) return;
-    this.#source = source;
+  load(open: (onChange: () => void) => Screen, length: number): boolean {
+    if (this.#screen) return false;
     this.#length = length;
-    this.#video.src = source;
-    this.#video.poster = poster;
-    this.#video.hidden = false;
+    this.#screen = open(() => this.#onChange());
+    this.#screen.element.hidden = false;
+    this.#screen.element.addEventListener('click', () => this.#toggle());
     this.#position.max = String(length);
     byId('controls').hidden = false;
     this.#show();
-    this.#seekToFragment();
+    return true;
   }
 
+  /** Goes to a time in milliseconds. Without a video, only the list of events shows it. */
   seek(at: number): void {
-    if (this.#source === '') return;
-    this.#video.currentTime = Math.min(Math.max(0, at), this.#length) / 1000;
+    const time = Math.max(0, this.#screen ? Math.min(at, this.#length) : at);
+    if (this.#screen) this.#screen.at = time;
+    this.#timeline.highlight(time, true);
     this.#show();
   }
 
-  /** Seeks to the moment that the address names, as `#t=13.1` in seconds. */
-  #seekToFragment(): void {
+  /** Goes to the moment that the address names, as `#t=13.1` in seconds. */
+  seekToFragment(): void {
     const seconds = /^#t=(\d+(?:\.\d+)?)$/.exec(location.hash)?.[1];
     if (seconds !== undefined) this.seek(Number(seconds) * 1000);
   }
 
+  /** Shows the buttons that go to the failures, once these are known. */
+  showFailures(): void {
+    const count = this.#timeline.failures.length;
+    byId('failure').hidden = count === 0;
+    byId('failure-text').textContent = count > 1 ? `Next of ${count} failures` : 'Show the failure';
+    byId('previous-failure').hidden = count < 2;
+  }
+
   get #at(): number {
-    return this.#video.currentTime * 1000;
+    return this.#screen?.at ?? 0;
   }
 
   #listen(): void {
-    const video = this.#video;
-    byId('play').addEventListener('click', () => this.#toggle());
-    byId('pause').addEventListener('click', () => this.#toggle());
-    video.addEventListener('click', () => this.#toggle());
-    byId('previous').addEventListener('click', () => this.#goToEvent(-1));
-    byId('next').addEventListener('click', () => this.#goToEvent(1));
-    byId('full').addEventListener('click', () => this.#toggleFullScreen());
+    const onClick = (id: string, action: () => void) => byId(id).addEventListener('click', action);
+    onClick('play', () => this.#toggle());
+    onClick('pause', () => this.#toggle());
+    onClick('previous', () => this.#goToEvent(-1));
+    onClick('next', () => this.#goToEvent(1));
+    onClick('failure', () => this.#goToFailure(1));
+    onClick('previous-failure', () => this.#goToFailure(-1));
+    onClick('full', () => this.#toggleFullScreen());
     this.#position.addEventListener('input', () => this.seek(Number(this.#position.value)));
-    this.#speed.addEventListener('change', () => this.#setSpeed());
-    // A person can copy the address of the moment that is shown.
-    video.addEventListener('pause', () => showFragment(this.#at));
     this.#position.addEventListener('change', () => showFragment(this.#at));
-    addEventListener('hashchange', () => this.#seekToFragment());
-    for (const event of ['play', 'pause', 'ended', 'seeked'])
-      video.addEventListener(event, () => this.#show());
-    video.addEventListener('play', () => this.#followVideo());
+    this.#speed.addEventListener('change', () => this.#setSpeed());
+    addEventListener('hashchange', () => this.seekToFragment());
     document.addEventListener('keydown', (event) => this.#onKey(event));
   }
 
+  #onChange(): void {
+    const { isPaused } = this.#screen!;
+    if (isPaused === this.#wasPaused) return this.#show();
+    this.#wasPaused = isPaused;
+    // A person can copy the address of the moment that is shown.
+    if (isPaused) showFragment(this.#at);
+    this.#showWhilePlaying();
+  }
+
   #toggle(): void {
-    if (!this.#video.paused) return this.#video.pause();
-    // Rejects if the video is still loading.
-    this.#video.play().catch(() => {});
+    if (!this.#screen?.isPaused) return this.#screen?.pause();
+    this.#screen.play();
     this.#setSpeed();
   }
 
   #setSpeed(): void {
-    this.#video.playbackRate = Number(this.#speed.value);
+    if (this.#screen) this.#screen.speed = Number(this.#speed.value);
   }
 
-  /** Updates the scrub bar with each frame: `timeupdate` comes only four times a second. */
-  #followVideo(): void {
+  /** Updates the scrub bar with each frame: `timeupdate` of a video comes only four times a second. */
+  #showWhilePlaying(): void {
     this.#show();
-    if (!this.#video.paused && !this.#video.ended) requestAnimationFrame(() => this.#followVideo());
+    if (!this.#screen!.isPaused) requestAnimationFrame(() => this.#showWhilePlaying());
   }
 
   #show(): void {
-    const { paused } = this.#video;
+    if (!this.#screen) return;
+    const { isPaused, at } = this.#screen;
     const focused = document.activeElement;
-    byId('play').hidden = !paused;
-    byId('pause').hidden = paused;
+    byId('play').hidden = !isPaused;
+    byId('pause').hidden = isPaused;
     // Moves the focus from the hidden button to its replacement.
-    if (focused === byId(paused ? 'pause' : 'play')) byId(paused ? 'play' : 'pause').focus();
-    const [at, length] = [clock(this.#at), clock(this.#length)];
-    byId('time').textContent = `${at} / ${length}`;
-    this.#position.value = String(this.#at);
-    this.#position.setAttribute('aria-valuetext', `${at} of ${length}`);
-    byId('played').style.width = `${this.#length === 0 ? 0 : (100 * this.#at) / this.#length}%`;
-    this.#timeline.highlight(this.#at);
+    if (focused === byId(isPaused ? 'pause' : 'play')) byId(isPaused ? 'play' : 'pause').focus();
+    const [shown, length] = [clock(at), clock(this.#length)];
+    byId('time').textContent = `${shown} / ${length}`;
+    this.#position.value = String(at);
+    this.#position.setAttribute('aria-valuetext', `${shown} of ${length}`);
+    byId('played').style.width = `${this.#length === 0 ? 0 : (100 * at) / this.#length}%`;
+    this.#timeline.highlight(at);
   }
 
   #goToEvent(direction: 1 | -1): void {
     const at = this.#timeline.nearest(this.#at, direction);
     if (at !== undefined) this.seek(at);
+  }
+
+  /** Goes to the next failure, and from the last one to the first. */
+  #goToFailure(direction: 1 | -1): void {
+    const { failures } = this.#timeline;
+    const at = nearest(failures, this.#at, direction) ?? failures.at(direction === 1 ? 0 : -1)?.at;
+    if (at === undefined) return;
+    this.seek(at);
+    showFragment(at);
   }
 
   #toggleFullScreen(): void {
@@ -120,10 +147,11 @@ export class Player {
   #onKey(event: KeyboardEvent): void {
     const { key, target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || target instanceof HTMLSelectElement) return;
+    if (target instanceof HTMLInputElement && target !== this.#position) return;
     // The space bar presses a focused button.
     if (key === ' ' && target instanceof HTMLElement && target.closest('button')) return;
     const action = this.#actions[key];
-    if (!action || this.#source === '') return;
+    if (!action || !this.#screen) return;
     event.preventDefault();
     action();
   }
@@ -134,6 +162,7 @@ export class Player {
     f: () => this.#toggleFullScreen(),
     n: () => this.#goToEvent(1),
     p: () => this.#goToEvent(-1),
+    e: () => this.#goToFailure(1),
     '[': () => this.#changeSpeed(-1),
     ']': () => this.#changeSpeed(1),
     ArrowLeft: () => this.seek(this.#at - STEP),

@@ -1,9 +1,12 @@
 import type { SavedFacts } from '../replay-file.js';
 import type { ReplayFacts } from '../replay-page.js';
+import { titleOf } from '../title.js';
 import { byId, make, showBadge } from '../../../shared/page/browser/dom.js';
-import { bytes, clock, short } from '../../../shared/page/browser/format.js';
+import { bytes, clock, plain, type Badge } from '../../../shared/page/browser/format.js';
+import { blobOf } from './data-url.js';
 import { Player } from './player.js';
-import { RECORDING_STATES } from './recording-states.js';
+import { RECORDING_STATES, RESULTS } from './recording-states.js';
+import { PictureScreen, VideoScreen } from './screen.js';
 import { Timeline } from './timeline.js';
 
 /** Milliseconds between updates while the recording is not complete. */
@@ -18,6 +21,7 @@ const servedUrlOf = (part: string): string => `/replay/${part}${location.search}
 
 const timeline = new Timeline((at) => player.seek(at));
 const player = new Player(timeline);
+let isFirst = true;
 
 await refresh();
 
@@ -45,22 +49,53 @@ async function fetchFacts(): Promise<ReplayFacts | undefined> {
 }
 
 function show(facts: ReplayFacts): void {
-  const { state, leaseName, sessionId, video, timeline: entries } = facts;
-  const name = leaseName ?? `Session ${short(sessionId)}`;
+  const { video, pictures } = facts;
+  const name = plain(titleOf(facts), 200);
   byId('title').textContent = name;
   document.title = `${name} · Replay`;
-  showBadge(byId('state'), ...RECORDING_STATES[state]);
+  showBadge(byId('state'), ...badgeOf(facts));
   showFacts(facts);
-  if (video) player.load(urlOf('video'), urlOf('poster'), video.duration);
-  else showMessage(...explain(facts));
-  byId('message').hidden = video !== undefined;
+  timeline.show(facts.timeline, lengthOf(facts));
+  if (!video && !pictures) showMessage(...explain(facts));
+  byId('message').hidden = video !== undefined || pictures !== undefined;
+  if (load(facts) || isFirst) player.seekToFragment();
+  isFirst = false;
+  if (video) offerDownload(name);
+  player.showFailures();
+}
+
+/** @returns Whether there is something to play now that was not there before. */
+function load({ video, pictures }: ReplayFacts): boolean {
+  const poster = urlOf('poster');
+  if (video) return player.load((change) => new VideoScreen(urlOf('video'), poster, change), video.duration);
+  if (!pictures) return false;
+  return player.load((change) => new PictureScreen(pictures, poster, change), pictures.length);
+}
+
+function lengthOf({ video, pictures }: ReplayFacts): number | undefined {
+  return video?.duration ?? pictures?.length;
+}
+
+function badgeOf({ state, result }: ReplayFacts): Badge {
+  const isOver = state === 'ready' || state === 'none';
+  return isOver && result ? RESULTS[result] : RECORDING_STATES[state];
+}
+
+function offerDownload(name: string): void {
   const download = byId('download', HTMLAnchorElement);
-  download.hidden = video === undefined;
-  download.href = urlOf('video');
+  const url = urlOf('video');
+  const isOnePage = url.startsWith('data:');
+  download.hidden = false;
+  download.href = isOnePage ? '#' : url;
   // Browsers download nothing from the file system: the link then opens the file.
-  if (saved) download.textContent = 'Video file';
+  if (saved && !isOnePage) download.textContent = 'Video file';
   else download.download = `${name}.webm`;
-  timeline.show(entries, video?.duration);
+  // Chromium refuses to download a `data:` URL of more than 2 MB.
+  if (isOnePage)
+    download.onclick = () => {
+      if (download.href.startsWith('blob:')) return;
+      download.href = URL.createObjectURL(blobOf(url));
+    };
 }
 
 function explain({ state, failure }: ReplayFacts): [title: string, text: string] {
@@ -68,7 +103,7 @@ function explain({ state, failure }: ReplayFacts): [title: string, text: string]
   if (state === 'recording')
     return ['Still recording', 'This page shows the video soon after the recording ends.'];
   if (state === 'writing') return ['Writing the video', 'This page shows the video in a moment.'];
-  return ['There is no video', failure ?? 'The browser showed no page during the recording.'];
+  return ['There is no video', plain(failure ?? 'The browser showed no page during the recording.')];
 }
 
 const SAVED_ADVICE =
@@ -80,20 +115,29 @@ function showMessage(title: string, text: string): void {
 }
 
 function showFacts(facts: ReplayFacts): void {
-  const { sessionId, replayId, pool, leaseName, startedAt, finishedAt, video } = facts;
+  const { sessionId, replayId, pool, service, leaseName, tags = {}, startedAt, finishedAt, video } = facts;
+  const { state, result, failure, pictures } = facts;
+  const length = lengthOf(facts);
+  const pairs = Object.entries(tags).map(([name, value]) => `${name}=${value}`);
   const terms = {
+    Result: result && RESULTS[result][0],
     Lease: leaseName,
+    Tags: pairs.length > 0 ? pairs.join(', ') : undefined,
     Pool: pool,
+    Service: service,
     Session: sessionId,
     Replay: replayId,
     Started: new Date(startedAt).toLocaleString(),
     Finished: finishedAt && new Date(finishedAt).toLocaleString(),
-    Length: video && clock(video.duration),
+    Length: length === undefined ? undefined : clock(length),
     Picture: video && `${video.width} × ${video.height}`,
+    Pictures: pictures && String(pictures.frames.length),
     Size: video && bytes(video.size),
+    // A recording that has nothing to show says this in place of the video.
+    Note: state === 'ready' ? failure : undefined,
   };
   const rows = Object.entries(terms).flatMap(([term, value]) => {
-    return value === undefined ? [] : [make('dt', {}, term), make('dd', { class: 'mono' }, value)];
+    return value === undefined ? [] : [make('dt', {}, term), make('dd', { class: 'mono' }, plain(value))];
   });
   byId('facts').replaceChildren(...rows);
 }

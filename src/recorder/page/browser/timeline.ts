@@ -1,166 +1,200 @@
 import type { TimelineEntry } from '../../timeline.js';
 import { byId, make, reconcile } from '../../../shared/page/browser/dom.js';
-import { clock, fragmentOf } from '../../../shared/page/browser/format.js';
+import { clock, fragmentOf, plain, seconds } from '../../../shared/page/browser/format.js';
+import { ALL_GROUPS, groupOf, GROUPS, hasFailed, labelOf, setColor, type Group } from './kinds.js';
+import { lastUntil, nearest } from './moments.js';
+import { showMarks } from './scrub-marks.js';
 
-type Group = keyof typeof GROUPS;
-
-/** The groups of events that a person can hide. */
-const GROUPS = {
-  pages: { label: 'Pages', color: 'light-dark(#3b5bdb, #91a7ff)' },
-  input: { label: 'Input', color: 'light-dark(#0f8a6d, #4fd1b0)' },
-  console: { label: 'Console', color: '#7a8496' },
-  errors: { label: 'Errors', color: 'light-dark(#d6333f, #ff7b7b)' },
-  lease: { label: 'Lease', color: '#9c5bd6' },
-} as const;
-
-/** How each kind of event is shown: its group, which has the colour, and the label before its text. */
-const KINDS: Readonly<Record<TimelineEntry['kind'], { group: Group; label: string }>> = {
-  'page-opened': { group: 'pages', label: 'Page opened' },
-  'page-closed': { group: 'pages', label: 'Page closed' },
-  navigation: { group: 'pages', label: 'Navigation' },
-  click: { group: 'input', label: 'Click' },
-  key: { group: 'input', label: 'Typing in' },
-  console: { group: 'console', label: 'Console' },
-  'page-error': { group: 'errors', label: 'Page error' },
-  'request-failed': { group: 'errors', label: 'Request failed' },
-  connected: { group: 'lease', label: 'Connected' },
-  disconnected: { group: 'lease', label: 'Disconnected' },
-  dialog: { group: 'pages', label: 'Dialog' },
-  download: { group: 'pages', label: 'Download' },
-  call: { group: 'lease', label: 'Call' },
-  command: { group: 'lease', label: 'Command' },
-  mark: { group: 'lease', label: 'Begins' },
-  failed: { group: 'errors', label: 'Failed' },
-  'recording-ended': { group: 'lease', label: 'Recording ended' },
-};
-
-/** A navigation to an error page is an error, and no ordinary page. */
-function groupOf({ kind, status }: TimelineEntry): Group {
-  return isFailure(status) ? 'errors' : KINDS[kind].group;
+/** An event, and its element in the list. */
+interface Row {
+  readonly entry: TimelineEntry;
+  readonly at: number;
+  readonly group: Group;
+  readonly element: HTMLElement;
+  readonly link: HTMLElement;
+  /** What the search finds. */
+  readonly text: string;
 }
 
-function isFailure(status: string | undefined): boolean {
-  return status !== undefined && !/^[123]/.test(status);
-}
-
-/** After a seek, the position of a video is exact to one millisecond. */
-const TOLERANCE = 1;
-
-/** The list of events, and their marks on the scrub bar. */
+/**
+ * The list of events, and their marks on the scrub bar. There can be 10,000 events: each has its element once, a filter hides
+ * elements, and the browser lays out only those in sight (`content-visibility` in the style).
+ */
 export class Timeline {
   readonly #onChoose: (at: number) => void;
   readonly #hidden = new Set<Group>();
   readonly #list = byId('entries');
-  #entries: readonly TimelineEntry[] = [];
+  readonly #search = byId('search', HTMLInputElement);
+  /** In the order in which the recording has them. */
+  #rows: readonly Row[] = [];
+  /** In the order of time. */
+  #sorted: readonly Row[] = [];
+  #visible: readonly Row[] = [];
   #length: number | undefined;
-  #current = -1;
+  #current: Row | undefined;
+  #position = 0;
 
   constructor(onChoose: (at: number) => void) {
     this.#onChoose = onChoose;
+    this.#search.addEventListener('input', () => this.#filter());
   }
 
   /** @param length Of the video, in milliseconds. Without a video there are no marks. */
   show(entries: readonly TimelineEntry[], length: number | undefined): void {
-    const changed = entries.length !== this.#entries.length || length !== this.#length;
-    if (!changed && this.#list.childElementCount > 0) return;
-    this.#entries = entries;
     this.#length = length;
-    this.#render();
+    this.#rows = entries.map((entry, index) => this.#rowOf(entry, this.#rows[index]));
+    this.#sorted = this.#rows.toSorted((one, other) => one.at - other.at);
+    place(
+      this.#list,
+      this.#sorted.map(({ element }) => element),
+    );
+    // The times have one width, so that the texts begin below each other.
+    const longest = clock(Math.max(length ?? 0, this.#sorted.at(-1)?.at ?? 0)).length;
+    this.#list.style.setProperty('--time', `${longest}ch`);
+    this.#filter();
   }
 
-  /** Highlights the last event before a time, and scrolls to it. */
-  highlight(at: number): void {
-    const current = this.#visible.findLastIndex((entry) => entry.at <= at + TOLERANCE);
-    if (current === this.#current) return;
-    this.#current = current;
-    const rows = [...this.#list.querySelectorAll('a')];
-    rows.forEach((row, index) => row.setAttribute('aria-current', String(index === current)));
+  /** The moments of the failures, in the order of time. */
+  get failures(): readonly TimelineEntry[] {
+    return this.#sorted.map(({ entry }) => entry).filter(({ kind }) => kind === 'failed');
+  }
+
+  /**
+   * Highlights the last event before a time, and scrolls to it.
+   *
+   * @param isChosen A person chose the time: the list scrolls in any case.
+   */
+  highlight(at: number, isChosen = false): void {
+    this.#position = at;
+    const row = this.#visible[lastUntil(this.#visible, at)];
+    if (row === this.#current && !isChosen) return;
+    this.#current?.link.setAttribute('aria-current', 'false');
+    row?.link.setAttribute('aria-current', 'true');
+    this.#current = row;
     // No scrolling while a person uses the list.
-    if (!this.#list.matches(':hover, :focus-within')) this.#reveal(rows[current]);
-  }
-
-  /** `scrollIntoView` would also scroll the window, and the video out of sight. */
-  #reveal(row: HTMLElement | undefined): void {
-    if (!row) return;
-    const { scrollTop, clientHeight } = this.#list;
-    const [top, bottom] = [row.offsetTop, row.offsetTop + row.offsetHeight];
-    if (top < scrollTop) this.#list.scrollTop = top;
-    else if (bottom > scrollTop + clientHeight) this.#list.scrollTop = bottom - clientHeight;
+    if (row && (isChosen || !this.#list.matches(':hover, :focus-within'))) this.#reveal(row.element);
   }
 
   /** Finds the time of the next or the previous event. Times are in milliseconds. */
   nearest(from: number, direction: 1 | -1): number | undefined {
-    const times = this.#visible.map(({ at }) => at);
-    return direction === 1
-      ? times.find((at) => at > from + TOLERANCE)
-      : times.findLast((at) => at < from - TOLERANCE);
+    return nearest(this.#visible, from, direction);
   }
 
-  get #visible(): readonly TimelineEntry[] {
-    return this.#entries.filter((entry) => !this.#hidden.has(groupOf(entry)));
+  /** `scrollIntoView` would also scroll the window, and the video out of sight. */
+  #reveal(element: HTMLElement): void {
+    const list = this.#list;
+    const isInSight = () => {
+      const [top, bottom] = [element.offsetTop, element.offsetTop + element.offsetHeight];
+      return top >= list.scrollTop && bottom <= list.scrollTop + list.clientHeight;
+    };
+    const reveal = () => {
+      if (!isInSight()) list.scrollTop = element.offsetTop - list.clientHeight / 3;
+    };
+    reveal();
+    // The browser estimates the heights of rows until they come into sight.
+    requestAnimationFrame(reveal);
   }
 
-  #render(): void {
-    this.#current = -1;
+  /** Hides the rows that do not match the groups and the search. */
+  #filter(): void {
     this.#renderFilters();
-    const rows = this.#visible;
-    const keyOf = (entry: TimelineEntry) => String(this.#entries.indexOf(entry));
-    reconcile(this.#list, rows, keyOf, (entry, present) => present ?? this.#row(entry));
-    if (rows.length === 0) {
-      const text = this.#entries.length === 0 ? 'No events yet.' : 'All events are hidden.';
-      this.#list.append(make('li', { class: 'empty' }, text));
-    }
-    const length = this.#length;
-    byId('marks').replaceChildren(...(length ? rows.map((entry) => mark(entry, length)) : []));
+    const words = this.#search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    this.#visible = this.#sorted.filter(({ group, text, element }) => {
+      const matches = !this.#hidden.has(group) && words.every((word) => text.includes(word));
+      if (element.hidden === matches) element.hidden = !matches;
+      return matches;
+    });
+    this.#explain(words.length > 0);
+    showMarks(
+      this.#visible.map(({ entry }) => entry),
+      this.#length,
+      this.#onChoose,
+    );
+    this.highlight(this.#position);
   }
 
-  /** A link to the moment of an event. */
-  #row(entry: TimelineEntry): HTMLElement {
-    const { at, kind, text, status } = entry;
-    // The spaces are for screen readers.
-    const what = make('span', { class: 'what' }, make('span', { class: 'kind' }, KINDS[kind].label), ' ');
-    if (status)
-      what.append(make('span', { class: isFailure(status) ? 'status failed' : 'status' }, status), ' ');
-    what.append(text);
-    const row = make('a', { href: fragmentOf(at) }, make('time', {}, clock(at)), ' ', make('i'), what);
-    setColor(row, groupOf(entry));
+  #explain(isSearch: boolean): void {
+    const [shown, all] = [this.#visible.length, this.#rows.length];
+    const none = isSearch ? 'No event matches.' : 'All events are hidden.';
+    const empty = byId('no-entries');
+    empty.hidden = shown > 0;
+    empty.textContent = all === 0 ? 'No events yet.' : none;
+    byId('count').textContent = shown === all ? `${all}` : `${shown} of ${all}`;
+  }
+
+  /** @param present The row of the same event, as the page showed it before. */
+  #rowOf(entry: TimelineEntry, present: Row | undefined): Row {
+    if (present?.entry.status === entry.status && present?.entry.took === entry.took && present)
+      return present;
+    const link = entry.kind === 'mark' ? markLink(entry) : eventLink(entry);
     // The fragment may be in the address already: then following the link would not seek.
-    row.addEventListener('click', () => this.#onChoose(at));
-    return make('li', {}, row);
+    link.addEventListener('click', () => this.#onChoose(entry.at));
+    const element =
+      entry.kind === 'mark'
+        ? make('li', { class: 'heading' }, make('h3', {}, link))
+        : make('li', { class: entry.kind }, link);
+    const group = groupOf(entry);
+    setColor(element, group);
+    present?.element.replaceWith(element);
+    return { entry, at: entry.at, group, element, link, text: link.textContent.toLowerCase() };
   }
 
   #renderFilters(): void {
-    const groups = (Object.keys(GROUPS) as Group[]).filter((group) => this.#count(group) > 0);
+    const counts = new Map<Group, number>();
+    for (const { group } of this.#rows) counts.set(group, (counts.get(group) ?? 0) + 1);
+    const groups = ALL_GROUPS.filter((group) => counts.has(group));
     reconcile(byId('filters'), groups, String, (group, present) => {
-      const button = present ?? this.#filter(group);
+      const button = present ?? this.#filterButton(group);
       button.setAttribute('aria-pressed', String(!this.#hidden.has(group)));
-      button.lastChild!.textContent = `${GROUPS[group].label} ${this.#count(group)}`;
+      button.lastChild!.textContent = `${GROUPS[group].label} ${counts.get(group)}`;
       return button;
     });
   }
 
-  #filter(group: Group): HTMLElement {
+  #filterButton(group: Group): HTMLElement {
     const button = make('button', {}, make('i'), '');
     setColor(button, group);
     button.addEventListener('click', () => {
       if (!this.#hidden.delete(group)) this.#hidden.add(group);
-      this.#render();
+      this.#filter();
     });
     return button;
   }
+}
 
-  #count(group: Group): number {
-    return this.#entries.filter((entry) => groupOf(entry) === group).length;
+/** A link to the moment when a test, a task or a step begins. */
+function markLink({ at, text }: TimelineEntry): HTMLElement {
+  const what = make('span', { class: 'what' }, plain(text));
+  return make('a', { href: fragmentOf(at) }, make('time', {}, clock(at)), ' ', make('i'), what);
+}
+
+/** A link to the moment of an event. */
+function eventLink(entry: TimelineEntry): HTMLElement {
+  const { at, text, status, took } = entry;
+  // The spaces are for screen readers.
+  const what = make('span', { class: 'what' }, make('span', { class: 'kind' }, labelOf(entry)), ' ');
+  const isCall = entry.kind === 'call' || entry.kind === 'command';
+  const result = () => make('span', { class: hasFailed(entry) ? 'status failed' : 'status' }, plain(status!));
+  if (status !== undefined && !isCall) what.append(result(), ' ');
+  what.append(plain(text));
+  if (took !== undefined) what.append(' ', make('span', { class: 'took' }, lengthOf(took)));
+  if (status !== undefined && isCall) what.append(' ', result());
+  return make('a', { href: fragmentOf(at) }, make('time', {}, clock(at)), ' ', make('i'), what);
+}
+
+function lengthOf(took: number): string {
+  return took < 1000 ? `${Math.round(took)} ms` : seconds(took);
+}
+
+/** Makes elements the children of a parent in this order. An element that stays in its place keeps the focus. */
+function place(parent: HTMLElement, elements: readonly HTMLElement[]): void {
+  let next = parent.firstElementChild;
+  for (const element of elements)
+    if (element === next) next = next.nextElementSibling;
+    else parent.insertBefore(element, next);
+  while (next) {
+    const { nextElementSibling } = next;
+    next.remove();
+    next = nextElementSibling;
   }
-}
-
-function mark(entry: TimelineEntry, length: number): HTMLElement {
-  const line = make('i');
-  line.style.left = `${Math.min(100, (100 * entry.at) / length)}%`;
-  setColor(line, groupOf(entry));
-  return line;
-}
-
-function setColor(element: HTMLElement, group: Group): void {
-  element.style.setProperty('--mark', GROUPS[group].color);
 }

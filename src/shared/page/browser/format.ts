@@ -38,3 +38,18 @@ export function short(id: string): string {
 export function fragmentOf(at: number): string {
   return `#t=${Math.round(at) / 1000}`;
 }
+
+/** Characters that control text, forge a line or change the direction of text, and halves of characters. */
+const UNSAFE = /[\p{Cc}\p{Surrogate}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
+
+/**
+ * Text from outside, on one line: white space is one space, and characters that would change how the text around them is shown
+ * are escaped.
+ *
+ * @param length In characters. Default: 1000.
+ */
+export function plain(text: string, length = 1_000): string {
+  const line = text.slice(0, 2 * length).replaceAll(/\s+/g, ' ').trim();
+  const shown = line.replaceAll(UNSAFE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return shown.length > length || text.length > 2 * length ? `${shown.slice(0, length)}…` : shown;
+}
