@@ -19,7 +19,6 @@ main { max-width: 1100px; margin: 0 auto; padding: 16px; }
 .replays { display: grid; gap: 10px; grid-template-columns: minmax(0, 1fr); }
 .replays li {
   display: grid; grid-template-columns: 128px minmax(0, 1fr); gap: 4px 14px; padding: 10px; align-items: start;
-  content-visibility: auto; contain-intrinsic-size: auto 102px;
 }
 .shot { width: 128px; height: 80px; border-radius: 8px; background: var(--raised); overflow: hidden; display: block; }
 .shot img { width: 100%; height: 100%; object-fit: cover; display: block; }

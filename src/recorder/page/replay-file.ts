@@ -18,13 +18,15 @@ export interface EmbeddedFiles {
   readonly poster?: string | Uint8Array | undefined;
   /** The pictures of a recording without a video; the length is in milliseconds. */
   readonly pictures?:
-    | { readonly length: number; readonly frames: Iterable<Frame> | AsyncIterable<Frame> }
-    | undefined;
+    { readonly length: number; readonly frames: Iterable<Frame> | AsyncIterable<Frame> } | undefined;
 }
 
 /** Writes the page of a recording beside its video, or with `data:` URLs. */
 export async function saveReplayPage(path: string, facts: SavedFacts): Promise<void> {
-  const sources = [...Object.values(facts.files), ...(facts.pictures?.frames ?? []).map(({ source }) => source)];
+  const sources = [
+    ...Object.values(facts.files),
+    ...(facts.pictures?.frames ?? []).map(({ source }) => source),
+  ];
   const isEmbedded = sources.some((source) => source.startsWith('data:'));
   await savePage(path, pageOf(facts, isEmbedded ? 'data:' : FILES_BESIDE), [jsonIn(facts)]);
 }

@@ -144,7 +144,6 @@ main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1
 .filters button[aria-pressed="false"] { color: var(--dim); background: var(--raised); text-decoration: line-through; }
 .filters i { width: 7px; height: 7px; border-radius: 50%; background: var(--mark); }
 .entries { flex: 1; overflow-y: auto; padding: 6px; position: relative; }
-.entries li { content-visibility: auto; contain-intrinsic-size: auto 31px; }
 .entries .heading { border-top: 1px solid var(--line); margin-top: 6px; padding-top: 6px; }
 .entries h3 { font-size: 13px; font-weight: 650; overflow-wrap: anywhere; }
 .entries li.failed a { background: var(--bad-soft); }

@@ -78,7 +78,10 @@ async function partsOf({ title, script, style, body, id, media }: SavedPage): Pr
 <link rel="icon" href="${icon}">
 <style>${css}</style>`;
   const data = `<script type="application/json" id="${id}">`;
-  const html = pageHtml(head, `${body.replaceAll(ICON_PATH, icon)}\n${data}</script>\n<script type="module">${code}</script>`);
+  const html = pageHtml(
+    head,
+    `${body.replaceAll(ICON_PATH, icon)}\n${data}</script>\n<script type="module">${code}</script>`,
+  );
   // A title cannot contain this text, because its `<` is escaped.
   const at = html.indexOf(data) + data.length;
   return [html.slice(0, at), html.slice(at)];

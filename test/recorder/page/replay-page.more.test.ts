@@ -137,7 +137,11 @@ it('opens a failed recording at its beginning, and shows the failure when asked'
 });
 
 it('goes from one failure to the next and back, with buttons and with a key', async () => {
-  const failures = [1_000, 3_000, 7_000].map((at): TimelineEntry => ({ at, kind: 'failed', text: `at ${at}` }));
+  const failures = [1_000, 3_000, 7_000].map((at): TimelineEntry => ({
+    at,
+    kind: 'failed',
+    text: `at ${at}`,
+  }));
   const page = await person.open(await savePage(folder, facts(failures), made.media));
   const next = page.getByRole('button', { name: 'Next of 3 failures' });
   const back = page.getByRole('button', { name: 'Previous failure' });

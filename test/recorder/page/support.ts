@@ -111,7 +111,11 @@ export function facts(timeline: readonly TimelineEntry[], more: Partial<SavedFac
 }
 
 /** Writes a page with its files. @returns The URL of the page. */
-export async function savePage(folder: string, facts: SavedFacts, { video, pictures }: Media): Promise<string> {
+export async function savePage(
+  folder: string,
+  facts: SavedFacts,
+  { video, pictures }: Media,
+): Promise<string> {
   const own = mkdtempSync(join(folder, 'replay-'));
   writeFileSync(join(own, 'video.webm'), video);
   writeFileSync(join(own, 'poster.jpg'), pictures[0]!);

@@ -12,11 +12,7 @@ export function lastUntil(moments: readonly Moment[], position: number): number 
 }
 
 /** Finds the time of the next or the previous moment. @param moments In the order of time. */
-export function nearest(
-  moments: readonly Moment[],
-  position: number,
-  direction: 1 | -1,
-): number | undefined {
+export function nearest(moments: readonly Moment[], position: number, direction: 1 | -1): number | undefined {
   const previous = () => lastWhere(moments, (at) => at < position - TOLERANCE);
   return moments[direction === 1 ? lastUntil(moments, position) + 1 : previous()]?.at;
 }

@@ -17,8 +17,8 @@ interface Row {
 }
 
 /**
- * The list of events, and their marks on the scrub bar. There can be 10,000 events: each has its element once, a filter hides
- * elements, and the browser lays out only those in sight (`content-visibility` in the style).
+ * The list of events, and their marks on the scrub bar. There can be 10,000 events: each has its element once, and a filter hides
+ * elements. `content-visibility: auto` would make a search take ten times as long, and move the rows while they are scrolled to.
  */
 export class Timeline {
   readonly #onChoose: (at: number) => void;
@@ -82,17 +82,10 @@ export class Timeline {
 
   /** `scrollIntoView` would also scroll the window, and the video out of sight. */
   #reveal(element: HTMLElement): void {
-    const list = this.#list;
-    const isInSight = () => {
-      const [top, bottom] = [element.offsetTop, element.offsetTop + element.offsetHeight];
-      return top >= list.scrollTop && bottom <= list.scrollTop + list.clientHeight;
-    };
-    const reveal = () => {
-      if (!isInSight()) list.scrollTop = element.offsetTop - list.clientHeight / 3;
-    };
-    reveal();
-    // The browser estimates the heights of rows until they come into sight.
-    requestAnimationFrame(reveal);
+    const { scrollTop, clientHeight } = this.#list;
+    const [top, bottom] = [element.offsetTop, element.offsetTop + element.offsetHeight];
+    const isInSight = top >= scrollTop && bottom <= scrollTop + clientHeight;
+    if (!isInSight) this.#list.scrollTop = top - clientHeight / 3;
   }
 
   /** Hides the rows that do not match the groups and the search. */
