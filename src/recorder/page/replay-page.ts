@@ -89,10 +89,10 @@ export const REPLAY_BODY = `
         <div class="find"><h2 id="timeline-title">Events</h2><span class="dim number" id="count" role="status"></span>
           <input type="search" id="search" placeholder="Search the events" aria-label="Search the events"></div>
         <div class="filters" id="filters" role="group" aria-label="Kinds of events to show"></div></header>
-      <ol class="entries" id="entries" tabindex="-1"></ol>
+      <ol class="entries" id="entries"></ol>
       <p class="empty" id="no-entries">No events yet.</p>
     </section>
-    <section class="facts panel" aria-labelledby="facts-title">
+    <section class="facts panel" aria-labelledby="facts-title" tabindex="0">
       <h2 id="facts-title">Session</h2><dl id="facts"></dl>
     </section>
   </div>
@@ -160,11 +160,11 @@ main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1
 .entries .status { margin-right: 3px; font-size: 12px; color: var(--good); }
 .entries .took { margin-right: 3px; font-size: 12px; white-space: nowrap; color: var(--dim); }
 .entries .status.failed { color: var(--bad); font-weight: 600; }
-.entries [aria-current="true"] { background: var(--soft); }
+.entries [aria-current="true"] { background: var(--soft); box-shadow: inset 3px 0 var(--accent); }
 .entries [aria-current="true"] time, .entries [aria-current="true"] .kind { color: var(--ink); }
 .entries [aria-current="true"] .took { color: var(--ink); }
 .timeline .empty { padding: 14px 10px; color: var(--dim); }
-.facts { padding: 12px 14px; }
+.facts { padding: 12px 14px; max-height: 40%; overflow-y: auto; }
 .facts dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 4px 14px; margin-top: 8px; align-items: baseline; }
 .facts dt { color: var(--dim); }
 .facts dd { overflow-wrap: anywhere; }
@@ -175,5 +175,6 @@ main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1
   main { grid-template-columns: minmax(0, 1fr); padding: 10px; gap: 10px; }
   .screen { aspect-ratio: 16 / 10; }
   .entries { max-height: 50vh; }
+  .facts { max-height: none; }
 }
 `;

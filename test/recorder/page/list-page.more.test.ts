@@ -13,13 +13,13 @@ const person = usePerson();
 
 const [OLD, FAILED, NEW] = ['2026-02-03-old', '2026-02-04-cart', '2026-02-05-new'];
 const ITEMS: readonly ListedReplay[] = [
-  item(FAILED!, 'cart › pays', '2026-02-04T00:00:00.000Z', {
+  item(FAILED, 'cart › pays', '2026-02-04T00:00:00.000Z', {
     failedAt: 6_200,
     length: 8_000,
     facts: { result: 'failed', tags: { team: 'shop' }, service: 'kernel' },
   }),
-  item(OLD!, 'an old book', '2026-02-03T00:00:00.000Z', { facts: { result: 'ok' } }),
-  item(NEW!, 'the failed login', '2026-02-05T00:00:00.000Z', { facts: { state: 'recording' } }),
+  item(OLD, 'an old book', '2026-02-03T00:00:00.000Z', { facts: { result: 'ok' } }),
+  item(NEW, 'the failed login', '2026-02-05T00:00:00.000Z', { facts: { state: 'recording' } }),
 ];
 
 it('lists replays, the newest first, with result, pool, service, tags, start, length and picture', async () => {
@@ -72,7 +72,7 @@ it.each([
 it('shows text from outside as text, and no folder whose name is a path', async () => {
   const hostile = '</script><img src=x onerror="document.title=1"> \u202Egpj \uD800';
   const names = ['../secret', 'a/b', '..', '.hidden', 'javascript:1', '', 'x'.repeat(300)];
-  const shown = item(OLD!, hostile, 'no date', { facts: { tags: { [hostile]: hostile }, pool: hostile } });
+  const shown = item(OLD, hostile, 'no date', { facts: { tags: { [hostile]: hostile }, pool: hostile } });
   const items = [shown, ...names.map((name) => item(name, 'a path', '2026-02-03T00:00:00.000Z'))];
   const page = await person.open('about:blank');
   const requested = await watchRequests(page);
@@ -120,7 +120,7 @@ it('can be used with the keyboard only', async () => {
 it('loads only the pictures in sight, and finds one of 2,000 replays', async () => {
   const many = Array.from({ length: 2_000 }, (_, index) => {
     const start = new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString();
-    return item(OLD!, `test ${index}`, start, { facts: { result: index % 2 ? 'ok' : 'failed' } });
+    return item(OLD, `test ${index}`, start, { facts: { result: index % 2 ? 'ok' : 'failed' } });
   });
   const page = await person.open('about:blank');
   const requested = await watchRequests(page);
@@ -153,7 +153,7 @@ function item(folder: string, title: string, startedAt: string, more: More = {})
 /** Writes a list, and the recordings of the test beside it. @returns The URL of the list. */
 async function saveList(items: readonly ListedReplay[]): Promise<string> {
   const own = mkdtempSync(join(folder, 'list-'));
-  for (const name of [OLD!, FAILED!]) {
+  for (const name of [OLD, FAILED]) {
     mkdirSync(join(own, name));
     writeFileSync(join(own, name, 'video.webm'), made.media.video);
     writeFileSync(join(own, name, 'poster.jpg'), made.media.pictures[0]!);

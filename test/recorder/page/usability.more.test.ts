@@ -33,12 +33,14 @@ const MANY = Array.from({ length: 10_000 }, (_, index): TimelineEntry => {
 
 const LONG_VIDEO = { ...PICTURES, pictures: { ...PICTURES.pictures!, length: LONG } };
 
+const LONGEST = 'with 10,000 events';
+
 const PAGES: Readonly<Record<string, SavedFacts>> = {
   'with a video': facts(SHORT, { result: 'failed', tags: { team: 'shop' } }),
   'with pictures': facts(SHORT, { ...PICTURES, failure: 'No encoder was found.' }),
   'without a video': facts(SHORT, { state: 'none', video: undefined, failure: 'The encoder failed.' }),
   'without events': facts([], { state: 'none', video: undefined }),
-  'with 10,000 events': facts(MANY, { ...LONG_VIDEO, result: 'failed' }),
+  [LONGEST]: facts(MANY, { ...LONG_VIDEO, result: 'failed' }),
 };
 
 describe.each([
@@ -46,7 +48,12 @@ describe.each([
   { colorScheme: 'light', width: 1280 },
   { colorScheme: 'dark', width: 1280 },
 ] as const)('in $colorScheme at $width pixels', ({ colorScheme, width }) => {
-  it.each(Object.keys(PAGES))(
+  // axe needs minutes for 10,000 events, which differ from seven in their number only.
+  const names = Object.keys(PAGES).filter(
+    (name) => name !== LONGEST || (width === 1280 && colorScheme === 'light'),
+  );
+
+  it.each(names)(
     'the page %s has no accessibility violation, no error, and is as wide as the window',
     { timeout: 300_000 },
     async (name) => {
@@ -94,7 +101,7 @@ it('can be used with the keyboard only', async () => {
 });
 
 it('shows a moment of 10,000 events by a change of two rows, and few marks on the scrub bar', async () => {
-  const page = await person.open(await savePage(folder, PAGES['with 10,000 events']!, made.media));
+  const page = await person.open(await savePage(folder, PAGES[LONGEST]!, made.media));
   expect(await page.locator('#entries li').count()).toBe(10_000);
   const marks = await page.locator('#marks i').count();
   expect(marks).toBeGreaterThan(100);
@@ -123,7 +130,7 @@ it('shows a moment of 10,000 events by a change of two rows, and few marks on th
 });
 
 it('keeps the rows of 10,000 events while they are filtered and searched', async () => {
-  const page = await person.open(await savePage(folder, PAGES['with 10,000 events']!, made.media));
+  const page = await person.open(await savePage(folder, PAGES[LONGEST]!, made.media));
   const added = await page.evaluateHandle(() => {
     const added = { count: 0 };
     new MutationObserver((records) => {
@@ -132,12 +139,14 @@ it('keeps the rows of 10,000 events while they are filtered and searched', async
     return added;
   });
   const shown = page.locator('#entries li:not([hidden])');
-  await page.getByRole('button', { name: /^Console/ }).click();
+  // Locators of roles read all rows at each attempt.
+  const filter = page.locator('#filters button', { hasText: 'Console' });
+  await filter.click();
   await expect.poll(() => shown.count()).toBeLessThan(9_000);
-  await page.getByRole('searchbox').fill('event 1234');
+  await page.locator('#search').fill('event 1234');
   await expect.poll(() => shown.count()).toBe(1);
-  await page.getByRole('searchbox').fill('');
-  await page.getByRole('button', { name: /^Console/ }).click();
+  await page.locator('#search').fill('');
+  await filter.click();
   await expect.poll(() => shown.count()).toBe(10_000);
   expect(await added.evaluate(({ count }) => count)).toBe(0);
 });

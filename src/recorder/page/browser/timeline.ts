@@ -68,9 +68,11 @@ export class Timeline {
     this.#position = at;
     const row = this.#visible[lastUntil(this.#visible, at)];
     if (row === this.#current && !isChosen) return;
-    this.#current?.link.setAttribute('aria-current', 'false');
-    row?.link.setAttribute('aria-current', 'true');
-    this.#current = row;
+    if (row !== this.#current) {
+      this.#current?.link.setAttribute('aria-current', 'false');
+      row?.link.setAttribute('aria-current', 'true');
+      this.#current = row;
+    }
     // No scrolling while a person uses the list.
     if (row && (isChosen || !this.#list.matches(':hover, :focus-within'))) this.#reveal(row.element);
   }

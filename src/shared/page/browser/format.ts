@@ -49,7 +49,10 @@ const UNSAFE = /[\p{Cc}\p{Surrogate}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069
  * @param length In characters. Default: 1000.
  */
 export function plain(text: string, length = 1_000): string {
-  const line = text.slice(0, 2 * length).replaceAll(/\s+/g, ' ').trim();
+  const line = text
+    .slice(0, 2 * length)
+    .replaceAll(/\s+/g, ' ')
+    .trim();
   const shown = line.replaceAll(UNSAFE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
   return shown.length > length || text.length > 2 * length ? `${shown.slice(0, length)}…` : shown;
 }
