@@ -54,10 +54,10 @@ async function makeMedia(length: number): Promise<Media> {
 async function encode({ colours, length }: { colours: readonly string[]; length: number }) {
   const canvas = new OffscreenCanvas(320, 240);
   const context = canvas.getContext('2d')!;
-  const { BufferTarget, CanvasSource, Output, WebMOutputFormat } = mediabunny;
+  const { BufferTarget, CanvasSource, Output, QUALITY_LOW, WebMOutputFormat } = mediabunny;
   const target = new BufferTarget();
   const output = new Output({ format: new WebMOutputFormat(), target });
-  const source = new CanvasSource(canvas, { codec: 'vp8', bitrate: 100_000, keyFrameInterval: 1 });
+  const source = new CanvasSource(canvas, { codec: 'vp8', quality: QUALITY_LOW, keyFrameInterval: 1 });
   output.addVideoTrack(source);
   await output.start();
   const pictures: Blob[] = [];
