@@ -1,10 +1,13 @@
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { isRecord, jsonOf } from '../shared/json.js';
 import { readFrames, type Frame } from './frames.js';
 import { readJournal } from './journal.js';
-import { saveReplayPage } from './page/replay-file.js';
+import { saveListPage, type ListedReplay } from './page/list-page.js';
+import { saveReplayPage, saveSingleReplayPage } from './page/replay-file.js';
 import type { ReplayFacts, ReplayPictures } from './page/replay-page.js';
+import { titleOf } from './page/title.js';
 import {
   filesIn,
   foldersIn,
@@ -64,11 +67,10 @@ export async function complete(ended: EndedRecording, encoder: Encoder | undefin
     done = { failure: (error as Error).message };
   }
   if (!done.video) await file.discard().catch(() => {});
-  if (poster && !done.video && files.saved)
-    done = { ...done, pictures: await writePictures(files.frames, files.saved, length) };
-  if (poster && (done.video || done.pictures))
-    await writeFile(files.poster, poster, { mode: 0o600 }).catch(() => {});
   try {
+    if (poster && !done.video && files.saved)
+      done = { ...done, pictures: await writePictures(files.frames, files.saved, length) };
+    if (poster && (done.video || done.pictures)) await writeFile(files.poster, poster, { mode: 0o600 });
     if (files.saved) await save(ended, done, files.saved);
   } catch (error) {
     done = { failure: (error as Error).message, ...done };
@@ -125,15 +127,19 @@ async function* framesIn(path: string): AsyncGenerator<Frame> {
   }
 }
 
-async function writePictures(path: string, saved: SavedFiles, length: number): Promise<ReplayPictures> {
+/** The pictures of a replay without a video, evenly chosen if there are too many. */
+async function* picturesIn(path: string): AsyncGenerator<Frame> {
   let count = 0;
   for await (const { jpeg } of framesIn(path)) if (jpeg.length > 0) count++;
   const step = Math.max(1, Math.ceil(count / MOST_PICTURES));
+  let index = 0;
+  for await (const frame of framesIn(path)) if (index++ % step === 0) yield frame;
+}
+
+async function writePictures(path: string, saved: SavedFiles, length: number): Promise<ReplayPictures> {
   await mkdir(saved.pictures, { recursive: true, mode: 0o700 });
   const frames: { at: number; source: string }[] = [];
-  let index = 0;
-  for await (const { at, jpeg } of framesIn(path)) {
-    if (index++ % step > 0) continue;
+  for await (const { at, jpeg } of picturesIn(path)) {
     const name = `${String(frames.length + 1).padStart(6, '0')}.jpg`;
     await writeFile(join(saved.pictures, name), jpeg, { mode: 0o600 });
     frames.push({ at, source: `${basename(saved.pictures)}/${name}` });
@@ -141,21 +147,58 @@ async function writePictures(path: string, saved: SavedFiles, length: number): P
   return { length, frames };
 }
 
-/** Writes the page, and then the facts, with which the recording is complete. */
-async function save({ files, facts }: EndedRecording, done: Completed, saved: SavedFiles): Promise<void> {
-  const { video, pictures, failure = facts.failure } = done;
+/** Writes the page, then the facts, with which the recording is complete, and the list of all recordings of the folder. */
+async function save(ended: EndedRecording, done: Completed, saved: SavedFiles): Promise<void> {
+  const { files, length } = ended;
+  const { video, pictures, failure = ended.facts.failure } = done;
   const { path: _path, ...shown } = video ?? { path: '' };
   const state = video || pictures ? 'ready' : 'none';
-  const all = {
-    ...facts,
-    failure,
-    state,
-    video: video && (shown as ReplayFacts['video']),
-    pictures,
-  } as const;
+  const seen = video && (shown as ReplayFacts['video']);
+  const facts = { ...ended.facts, failure, state, video: seen, pictures } as const;
   const names = { video: basename(files.video), poster: basename(files.poster) };
-  await saveReplayPage(saved.page, { ...all, files: names });
-  const { timeline: _timeline, pictures: _pictures, ...kept } = all;
-  await writeFile(`${saved.facts}.part`, JSON.stringify(kept), { mode: 0o600 });
-  await rename(`${saved.facts}.part`, saved.facts);
+  if (ended.isSingle && state === 'ready') await saveSingle(ended, facts, saved);
+  else await saveReplayPage(saved.page, { ...facts, files: names });
+  const { timeline, pictures: _pictures, ...kept } = facts;
+  const failedAt = timeline.find(({ kind }) => kind === 'failed')?.at;
+  await replaceFile(saved.facts, JSON.stringify({ ...kept, title: titleOf(facts), length, failedAt }));
+  await saveList(dirname(saved.folder));
+}
+
+/** Puts all into the page, and removes what it contains. */
+async function saveSingle({ files, length }: EndedRecording, facts: ReplayFacts, saved: SavedFiles) {
+  const { video, poster, frames } = files;
+  const pictures = facts.video ? undefined : { length, frames: picturesIn(frames) };
+  await saveSingleReplayPage(saved.page, facts, { video: facts.video && video, poster, pictures });
+  const embedded = [video, poster, saved.pictures];
+  for (const path of embedded) await rm(path, { recursive: true, force: true });
+}
+
+/** Writes the list of the recordings of a folder that are complete. */
+async function saveList(folder: string): Promise<void> {
+  const items: ListedReplay[] = [];
+  for (const path of foldersIn(folder)) {
+    const kept = jsonOf(await readFile(filesIn(path).saved.facts, 'utf8').catch(() => ''));
+    const item = isRecord(kept) && listed(kept, basename(path));
+    if (item) items.push(item);
+  }
+  await saveListPage(join(folder, LIST), items);
+}
+
+/** Undefined for what this library did not write. */
+function listed(kept: Record<string, unknown>, folder: string): ListedReplay | undefined {
+  const { title, length, failedAt, state, result } = kept;
+  const isKnown =
+    (state === 'ready' || state === 'none') && [undefined, 'ok', 'failed'].includes(result as never);
+  if (!isKnown || typeof title !== 'string' || typeof kept['startedAt'] !== 'string') return undefined;
+  const time = (value: unknown) => (typeof value === 'number' ? value : undefined);
+  return { folder, title, length: time(length), failedAt: time(failedAt), facts: kept as never };
+}
+
+/** Name of the list of recordings in their folder. */
+const LIST = 'replays.html';
+
+/** A reader never reads half of a file. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.part`, text, { mode: 0o600 });
+  await rename(`${path}.part`, path);
 }

@@ -25,7 +25,8 @@ interface NotedScope extends Pick<ObserveRequest, 'scope'> {
 /**
  * Finds the outermost call. The library calls its own methods in a call, also after it has waited: nothing but the storage connects
  * these calls with the outermost one. A handler of the user (of a dialog, a route, a pop-up) runs outside of it, because the library
- * calls handlers when a message of the browser arrives.
+ * calls handlers when a message of the browser arrives. Only what a handler of `addLocatorHandler` calls is not noted: Playwright calls
+ * it inside the call that waits for it.
  *
  * The storage is in use only while there are observations: up to Node 22, it makes each promise of the process slower.
  */

@@ -13,6 +13,7 @@ import { onAbort, raceTimeout } from '../../shared/abort.js';
 import { CleanupError } from '../../shared/lease-errors.js';
 import { ClientRecording, type RecordedLease } from './client-recording.js';
 import { isByClient, recordingOf, type ReplaysResult } from './options.js';
+import { shownCommands } from './shown-commands.js';
 import { Recordings, statusOf, type Listed, type ReplaysPlan, type ReplaysStep } from './recordings.js';
 
 /** Time in ms after which the hooks of this feature are given up although they have a timeout themselves. */
@@ -31,6 +32,8 @@ export class Replays implements LeaseFeature {
   #client: ClientRecording | undefined;
   /** The calls of the library in the whole browser. */
   #calls: Observation | undefined;
+  /** No automation library reports what it does. */
+  #showsCommands = false;
   #hasWarned = false;
   /** Since the end of the lease. */
   #listed: Listed = { replays: [], replayStatus: 'none' };
@@ -60,7 +63,12 @@ export class Replays implements LeaseFeature {
   }
 
   async connect(_lease: FeatureContext, opening: Opening): Promise<undefined> {
-    this.#client?.connect(opening);
+    const client = this.#client;
+    client?.connect(opening);
+    if (this.isByClient) {
+      const note = (text: string) => void client!.note('command', text);
+      opening.shared.stack.add(shownCommands(note, () => this.#showsCommands));
+    }
   }
 
   async begin(work: Work): Promise<EndWork<Pick<ReplaysResult, 'moment'>> | undefined> {
@@ -70,6 +78,7 @@ export class Replays implements LeaseFeature {
     if (kind !== 'task') {
       // Its tests are parts of it.
       this.#calls ??= observeCalls(work, client);
+      this.#showsCommands = this.#calls === undefined;
       return undefined;
     }
     client.note('mark', title);

@@ -1,5 +1,6 @@
 import { encodeHere, Recorder } from '../../recorder/recorder.js';
 import type { Recording, RecordingPlan } from '../../recorder/recording.js';
+import { LEASE_TAG } from '../../services/browser-service.js';
 import type { RecordingLimits } from '../../recorder/recording-store.js';
 import { isDiskFull } from '../../recorder/video-file.js';
 import type { EncodingBrowser } from '../../recorder/video-writer.js';
@@ -46,7 +47,7 @@ export class LeaseRecordings {
     if (!chromium) throw new HttpFault(501, 'not_implemented', 'Only Chromium can be recorded.');
     const running = this.list(sessionId).filter(({ ended }) => !ended);
     if (running.length >= MAX_PER_LEASE) throw tooMany();
-    const { name: leaseName, tags } = lease.request;
+    const { name: leaseName, tags: { [LEASE_TAG]: _ofLibrary, ...tags } = {} } = lease.request;
     const session = { sessionId, leaseId, leaseName, tags, pool: settings.name, service: 'local' };
     const categories = settings.telemetry;
     try {

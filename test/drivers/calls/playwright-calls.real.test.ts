@@ -22,13 +22,14 @@ function run<Value>(fn: (handles: PlaywrightHandles) => Promise<Value>) {
   return withPooledBrowser(used.pool, fn, { connector: noting.connector, context: 'new' });
 }
 
-/** The message and the stack of what a call rejects with. */
-async function failureOf(call: () => Promise<unknown>): Promise<string> {
+/** What a call rejects with: the first line of the message and of the stack, and the lines of the callers. The rest is a log. */
+async function failureOf(call: () => Promise<unknown>): Promise<string[]> {
   const error = await call().then(
     () => undefined,
     (reason: Error) => reason,
   );
-  return `${error!.message}\n${error!.stack}`;
+  const [first = '', ...rest] = error!.stack!.split('\n');
+  return [error!.message.split('\n')[0]!, first, ...rest.filter((line) => line.startsWith('    at '))];
 }
 
 it('notes each call of Playwright once, with its selector or URL, and without what was typed', async () => {
@@ -139,19 +140,19 @@ it('leaves errors, their stacks and unhandled rejections as they are, and notes 
   await run(async (handles) => {
     const failing = (page: Page) => [
       () => page.locator('#none').fill('hidden1', { timeout: 300 }),
-      () => page.fill('button', 'hidden2', { timeout: 300 }),
+      () => page.fill('button', 'hidden2'),
       () => page.press('#email', 'hidden3'),
       () => page.evaluate(() => Promise.reject(new Error('mine'))),
       () => page.goto('http://me:hidden4@127.0.0.1:1/?t=hidden5'),
     ];
     const { context } = handles;
-    const failures: string[][] = [];
+    const failures: string[][][] = [];
     let notes: Notes | undefined;
     for (const isNoted of [false, true]) {
       const page = await context.newPage();
       await page.goto(site.url);
       if (isNoted) notes = noting.note(handles);
-      const texts: string[] = [];
+      const texts: string[][] = [];
       for (const call of failing(page)) texts.push(await failureOf(call));
       failures.push(texts);
     }
@@ -161,7 +162,7 @@ it('leaves errors, their stacks and unhandled rejections as they are, and notes 
     await handles.page.title();
     stop();
     const [before, after] = failures;
-    expect(before![0]).toContain('playwright-calls.real.test.ts');
+    expect(before![0]!.join('\n')).toContain('playwright-calls.real.test.ts');
     expect(after).toEqual(before);
     expect(calls.slice(0, 5)).toEqual([
       "locator('#none').fill(…) ✗ locator.fill: Timeout 300ms exceeded.",
