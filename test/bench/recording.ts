@@ -2,6 +2,8 @@
  * What `replays: 'record'` costs the recorded pages. Leases of a local pool, side by side, each with one page that is
  * animated or still; the time of ten actions (fills and clicks), and the animation frames of the page, of leases that are
  * recorded and of leases that are not, in turn. Also the pictures per second, and the memory of the pool's process.
+ * BY=client: this process records, not the pool. DELAY (ms, default 0): of the link to the
+ * pool and its browsers, over TLS, in both directions together.
  * LEASES (default 1,2,4,8), ROUNDS (default 5), ACTIONS (default 40): of each lease and round.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -12,6 +14,7 @@ import { BufferSource, Input, WEBM } from 'mediabunny';
 import type { Page } from 'playwright-core';
 import { BrowserPool } from 'pooled-browser';
 import { withPooledBrowser } from 'pooled-browser/playwright';
+import { DelayProxy } from './delay-proxy.js';
 import { median, printTable, servePool, setting } from './bench.js';
 
 declare global {
@@ -19,6 +22,10 @@ declare global {
 }
 
 const LEASES = (process.env['LEASES'] ?? '1,2,4,8').split(',').map(Number);
+const BY = process.env['BY'] === 'client' ? 'client' : 'service';
+const DELAY = setting('DELAY', 0);
+// The certificate of the delayed link is its own.
+if (DELAY > 0) process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
 const ROUNDS = setting('ROUNDS', 5);
 const ACTIONS = setting('ACTIONS', 40);
 /** Milliseconds of each measurement of pictures and frames, at least. */
@@ -49,8 +56,12 @@ interface Measured {
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-recording-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+const RECORDING = BY === 'client' ? ({ by: BY, folder } as const) : { by: BY };
 await using served = await servePool(Math.max(...LEASES), ['--recordings', folder]);
-await using pool = new BrowserPool('bench', served.service);
+await using link = DELAY > 0 ? await DelayProxy.to(served.service) : undefined;
+if (link) link.roundTrip = DELAY;
+const baseUrl = link?.baseUrl ?? served.service.baseUrl;
+await using pool = new BrowserPool('bench', { ...served.service, baseUrl });
 
 /** Runs the leases side by side. They begin their actions together. */
 async function measure(leases: number, style: string, replays: 'record' | 'off'): Promise<Measured[]> {
@@ -68,7 +79,12 @@ async function measure(leases: number, style: string, replays: 'record' | 'off')
         await allReady;
         return await act(page);
       },
-      { replays, acquireTimeout: 120_000, replaysTimeout: 120_000 },
+      {
+        replays,
+        ...(replays === 'record' && { recording: RECORDING }),
+        acquireTimeout: 120_000,
+        replaysTimeout: 120_000,
+      },
     );
     const [replay] = links;
     return { ...value, picturesPerSecond: replay ? await pictures(replay.replay_view_url!) : Number.NaN };

@@ -261,3 +261,41 @@ it('writes no secret of the lease into the files of its recording', async () => 
   const { own: path, files } = read(run.replays[0]!);
   for (const file of files) expect(readFileSync(join(path, file)).includes(secret)).toBe(false);
 });
+
+it('shows the calls of the library and what failed in them, without what was typed, and the commands of a raw client', async () => {
+  const typed = 'typed-secret-5678';
+  const error: unknown = await withPooledBrowser(
+    pool,
+    async ({ page }) => {
+      await page.goto('data:text/html,<input id=name><input id=pin type=password>');
+      await page.fill('#name', typed);
+      await page.fill('#pin', typed);
+      await page.getByText('Pay').click({ timeout: 300 });
+    },
+    { ...RECORD, recording: { folder } },
+  ).catch((reason: unknown) => reason);
+  const { facts, own, files } = read(runOf(error)!.replays[0]!);
+  const calls = facts.timeline.filter(({ kind }) => kind === 'call');
+  expect(calls.map(({ text }) => text)).toEqual([
+    expect.stringContaining('page.goto'),
+    'page.fill("#name")',
+    'page.fill("#pin")',
+    expect.stringContaining('Pay'),
+  ]);
+  expect(calls.at(-1)).toMatchObject({ status: expect.stringContaining('Timeout 300ms exceeded') as string });
+  expect(calls[0]!.took).toBeGreaterThanOrEqual(0);
+  for (const file of files) expect(readFileSync(join(own, file)).includes(typed)).toBe(false);
+});
+
+it('writes one file that contains all, and a list of the folder', async () => {
+  const own = join(folder, 'single');
+  const run = await withPooledBrowser(pool, async ({ page }) => void (await page.goto(PAGE)), {
+    ...RECORD,
+    name: 'ticket',
+    recording: { folder: own, single: true },
+  });
+  const { files, facts } = read(run.replays[0]!);
+  expect(files).toEqual(['index.html', 'recording.jsonl', 'replay.json']);
+  expect((facts as unknown as { files: { video: string } }).files.video).toMatch(/^data:video\/webm;base64,/);
+  expect(readFileSync(join(own, 'replays.html'), 'utf8')).toContain('ticket');
+});
