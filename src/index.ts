@@ -73,7 +73,7 @@ export type {
 export type { RefusedHost } from './features/allowed-hosts/options.js';
 export type { ArtifactsOptions } from './features/artifacts/options.js';
 export type { Download, DownloadsOptions } from './features/files/options.js';
-export type { RecordingOptions, ReplayStatus } from './features/replays/options.js';
+export type { KeepOptions, RecordingOptions, ReplayStatus } from './features/replays/options.js';
 export { runOf, type FailedRun, type Run, type RunSummary, type Stage, type Timings } from './calls/run.js';
 export type { LeaseOutcome, ReleaseChoice, Released } from './lease/summary.js';
 export { BrowserPool, type Pools } from './pool/browser-pool.js';

@@ -2,6 +2,7 @@ import * as playwright from '../calls/playwright.js';
 import * as puppeteer from '../calls/puppeteer.js';
 import { findBrowser } from '../local/browser/find-browser.js';
 import { nameOf } from '../net/connection.js';
+import { findFfmpeg } from '../recorder/ffmpeg-encoder.js';
 import { sendOnce } from '../net/http.js';
 import { expectSuccess } from '../net/response.js';
 import { coreOf } from '../pool/pool-core.js';
@@ -80,6 +81,7 @@ const CONNECTIONS: readonly Connection[] = [
 export const CHECKS: readonly DoctorCheck[] = [
   { name: runtime.name.toLowerCase(), run: checkRuntime },
   { name: 'libraries', run: checkLibraries },
+  { name: 'recordings', run: checkRecordings },
   { name: 'address', run: checkAddress, isRequired: true },
   { name: 'reachable', run: checkReachable, isRequired: true },
   { name: 'token', run: checkToken, isRequired: true },
@@ -109,6 +111,15 @@ function checkRuntime(): Result {
   if (isSupported) return ok(detail);
   const versions = ranges.map((range) => range.join('.')).join(', ');
   return { status: 'failed', detail, advice: `Install ${name} ${versions} or newer.` };
+}
+
+/** What writes the videos of recordings by this library. */
+async function checkRecordings(): Promise<Result> {
+  const path = (await findBrowser().catch(() => undefined)) ?? findFfmpeg();
+  if (path !== undefined) return ok(`videos of recordings by this machine are written by ${path}`);
+  const detail =
+    'this machine has neither Chromium nor ffmpeg: leased browsers write the videos of recordings before their release';
+  return { status: 'note', detail };
 }
 
 /** The oldest minor version of each major version, up to the last of these majors. */

@@ -30,7 +30,11 @@ export interface NotedCall {
   readonly at: number;
 }
 
-/** @param failure The first line of the error, without typed values; undefined for a call that succeeded. */
+/**
+ * Receives the end of a noted call.
+ *
+ * @param failure The first line of the error, without typed values; undefined for a call that succeeded.
+ */
 export type OnCallEnd = (failure: string | undefined) => void;
 
 /** A console message, an error or a failed request of a page. */

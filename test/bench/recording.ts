@@ -56,7 +56,7 @@ interface Measured {
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-recording-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-const RECORDING = BY === 'client' ? ({ by: BY, folder } as const) : { by: BY };
+const RECORDING = { by: BY, ...(BY === 'client' && { folder }) } as const;
 await using served = await servePool(Math.max(...LEASES), ['--recordings', folder]);
 await using link = DELAY > 0 ? await DelayProxy.to(served.service) : undefined;
 if (link) link.roundTrip = DELAY;

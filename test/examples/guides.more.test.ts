@@ -130,6 +130,11 @@ const GUIDES = [
     outputs: ['Live view: none\nShop\n', '1 browser is leased\n', 'Shop\n'],
   },
   {
+    guide: 'replays',
+    title: 'links to the moment of a failure',
+    outputs: [/^file:\/\/\/\S+buy-a-book\S+index\.html#t=\d+\.\d\n$/],
+  },
+  {
     guide: 'scraping-jobs',
     title: 'runs a job with retries, and does not repeat a failure that lasts',
     outputs: ['SITE/items/1 Shop\nSITE/items/2 Shop\nSITE/items/3 Error: There is no such item 1\n'],
