@@ -81,7 +81,6 @@ const CONNECTIONS: readonly Connection[] = [
 export const CHECKS: readonly DoctorCheck[] = [
   { name: runtime.name.toLowerCase(), run: checkRuntime },
   { name: 'libraries', run: checkLibraries },
-  { name: 'recordings', run: checkRecordings },
   { name: 'address', run: checkAddress, isRequired: true },
   { name: 'reachable', run: checkReachable, isRequired: true },
   { name: 'token', run: checkToken, isRequired: true },
@@ -114,12 +113,11 @@ function checkRuntime(): Result {
 }
 
 /** What writes the videos of recordings by this library. */
-async function checkRecordings(): Promise<Result> {
+async function videoWriter(): Promise<string> {
   const path = (await findBrowser().catch(() => undefined)) ?? findFfmpeg();
-  if (path !== undefined) return ok(`videos of recordings by this machine are written by ${path}`);
-  const detail =
-    'this machine has neither Chromium nor ffmpeg: leased browsers write the videos of recordings before their release';
-  return { status: 'note', detail };
+  return (
+    path ?? 'the leased browser, before its release, because this machine has neither Chromium nor ffmpeg'
+  );
 }
 
 /** The oldest minor version of each major version, up to the last of these majors. */
@@ -134,7 +132,7 @@ const SUPPORTED = {
 
 const LIBRARIES = ['playwright-core', 'puppeteer-core'] as const;
 
-function checkLibraries(): Result {
+async function checkLibraries(): Promise<Result> {
   const installed = LIBRARIES.filter(isInstalled);
   if (installed.length === 0) {
     const advice =
@@ -146,7 +144,7 @@ function checkLibraries(): Result {
     isInstalled(name) ? `${name} ${versionOf(name) ?? '(unknown version)'}` : `no ${name}`,
   );
   if (!isInstalled(BIDI_LIBRARY)) versions.push(`no ${BIDI_LIBRARY} (a local pool needs it for BiDi)`);
-  return ok(versions.join(', '));
+  return ok(`${versions.join(', ')}; videos of recordings are written by ${await videoWriter()}`);
 }
 
 async function checkAddress(on: Case): Promise<Result> {
