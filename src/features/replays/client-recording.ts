@@ -1,4 +1,5 @@
 import { pathToFileURL } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import type { Opening } from '../../drivers/extension.js';
 import type { FeatureContext } from '../../lease/feature.js';
 import { recordingsFolder } from '../../pool/local-service.js';
@@ -10,6 +11,7 @@ import { VideoWriter } from '../../recorder/video-writer.js';
 import type { Replay } from '../../services/browser-service.js';
 import { onAbort, raceTimeout } from '../../shared/abort.js';
 import { asError } from '../../shared/errors.js';
+import { propertyOf } from '../../shared/json.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { CdpClient } from '../../wire/cdp-client.js';
 import type { CdpSource } from '../../wire/cdp-source.js';
@@ -114,7 +116,7 @@ export class ClientRecording {
     recording.result = 'failed';
     const at = recording.length;
     this.#failedAt ??= at;
-    recording.note('failed', asError(error).message.split('\n')[0] ?? '');
+    recording.note('failed', describeFailure(error));
     return momentOf(this.#url(recording), at);
   }
 
@@ -211,6 +213,19 @@ export class ClientRecording {
 
 function sourceOf(opening: Opening): CdpSource {
   return async (listeners) => new CdpClient(await opening.openCdp(opening.signal), listeners);
+}
+
+/**
+ * What failed, in one line, with what an assertion expected. Without Playwright's log of its calls, and without the value of a field, which
+ * can be what was typed.
+ */
+function describeFailure(error: unknown): string {
+  const given = propertyOf(error, 'message');
+  const message = stripVTControlCharacters(typeof given === 'string' ? given : asError(error).message);
+  const [text = ''] = message.split(/\n\s*Call log:/, 1);
+  const lines = text.split('\n').map((line) => line.trim());
+  const shown = /\.toHaveValues?\(/.test(message) ? lines.slice(0, 1) : lines;
+  return shown.filter(Boolean).join(' · ');
 }
 
 /** Link to a moment of a replay. @param at Milliseconds since the recording started. */

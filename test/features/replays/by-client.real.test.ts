@@ -95,7 +95,7 @@ describe.each(['playwright', 'puppeteer'] as const)('a service without recording
     expect(replayStatus).toBe('ready');
     const { facts } = read(replays[0]!);
     const failed = facts.timeline.find(({ kind }) => kind === 'failed');
-    expect(failed).toMatchObject({ text: 'The cart is empty.' });
+    expect(failed).toMatchObject({ text: 'The cart is empty. · More lines.' });
     expect(facts.result).toBe('failed');
     const [, link, seconds] = /^(.*)#t=([\d.]+)$/.exec(moment!)!;
     expect(link).toBe(replays[0]!.replay_view_url);
