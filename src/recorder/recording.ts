@@ -94,6 +94,9 @@ export class Recording {
   #isDiscarded = false;
   #onWritten = (): void => {};
   #onFirst = (): void => {};
+  #onAttached!: () => void;
+  /** Resolves when events of the pages arrive, over the first connection. */
+  readonly attached = new Promise<void>((resolve) => (this.#onAttached = resolve));
   #finished: Promise<void> | undefined;
 
   /** @throws if the disk has no space for a video. */
@@ -196,6 +199,7 @@ export class Recording {
       pages.close();
       return pages;
     }
+    this.#onAttached();
     this.#pages?.close();
     this.#pages = pages;
     this.#ending.signal.addEventListener('abort', () => pages.close());

@@ -400,7 +400,12 @@ function drawOptions({ random }: World) {
     context: random.pick<'default' | 'new'>(['default', 'default', 'new']),
     retry: random.chance(0.1) ? { retries: random.between(0, 3) } : {},
     releaseTimeout: random.pick([500, 5000, 10_000]),
-    replays: random.pick<'list' | 'record' | 'off'>(['list', 'record', 'off']),
+    ...random.pick([
+      { replays: 'list' as const },
+      // Another process would write the video, with a clock of its own.
+      { replays: 'record' as const, recording: { by: 'service' as const } },
+      { replays: 'off' as const },
+    ]),
     replaysTimeout: random.pick([500, 10_000]),
   };
 }

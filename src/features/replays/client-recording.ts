@@ -23,6 +23,8 @@ import type { ReplaysStep } from './recordings.js';
 const FRAME_RATE = 10;
 /** Bytes of pictures after which a recording ends. */
 const MAX_BYTES = 512 * 1024 * 1024;
+/** Milliseconds that the callback waits for the recording: otherwise the replay would lack what comes first. */
+const ATTACH_TIMEOUT = 2_000;
 const DAY = 86_400_000;
 
 /** What a recording shows of its lease. */
@@ -79,6 +81,14 @@ export class ClientRecording {
   connect(opening: Opening): void {
     this.#opening = opening;
     if (this.hasBegun) this.#follow(opening);
+  }
+
+  /** Resolves when the recording sees what pages do, or after a while. Never rejects. */
+  async attached(): Promise<void> {
+    const recording = this.#started;
+    const over = this.#recording?.then(() => {});
+    const both = recording && Promise.race([recording.attached, over]);
+    if (both) await raceTimeout(ATTACH_TIMEOUT, async () => both).catch(() => {});
   }
 
   /** The replay; undefined if there is none. */

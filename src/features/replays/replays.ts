@@ -1,4 +1,4 @@
-import type { Opening } from '../../drivers/extension.js';
+import type { ConnectExtension, Opening } from '../../drivers/extension.js';
 import type { Observation } from '../../drivers/observation.js';
 import type {
   EndWork,
@@ -62,13 +62,13 @@ export class Replays implements LeaseFeature {
     recordings.begin(known, () => this.#client?.begin());
   }
 
-  async connect(_lease: FeatureContext, opening: Opening): Promise<undefined> {
+  async connect(_lease: FeatureContext, opening: Opening): Promise<ConnectExtension | undefined> {
     const client = this.#client;
     client?.connect(opening);
-    if (this.isByClient) {
-      const note = (text: string) => void client!.note('command', text);
-      opening.shared.stack.add(shownCommands(note, () => this.#showsCommands));
-    }
+    if (!client?.hasBegun) return undefined;
+    const note = (text: string) => void client.note('command', text);
+    opening.shared.stack.add(shownCommands(note, () => this.#showsCommands));
+    return { useBrowser: () => client.attached() };
   }
 
   async begin(work: Work): Promise<EndWork<Pick<ReplaysResult, 'moment'>> | undefined> {
