@@ -1,6 +1,7 @@
 import type { CdpSession } from '../wire/cdp-client.js';
 import type { EventName, EventParams } from '../wire/message.js';
 import { isRecord, jsonOf } from '../shared/json.js';
+import { BINDING, type RecorderWorld } from './mask-script.js';
 import type { Timeline, TimelineEntry } from './timeline.js';
 
 /** Requests, and documents, that are kept until they end or appear. Above that, the oldest are dropped. */
@@ -20,6 +21,7 @@ export type RecordedEvent = {
 /** Adds the CDP events of pages to a timeline. */
 export class PageEvents {
   readonly #timeline: Timeline;
+  readonly #world: RecorderWorld;
   /** When the event arrived that is being handled. */
   #at = 0;
   readonly #startedAt = Date.now();
@@ -30,21 +32,33 @@ export class PageEvents {
   /** How the requests of documents ended, by loader id, until a frame shows the document. */
   readonly #documents = new Map<string, string>();
 
-  constructor(timeline: Timeline) {
+  /** @param world Where its script runs. */
+  constructor(timeline: Timeline, world: RecorderWorld) {
     this.#timeline = timeline;
+    this.#world = world;
   }
 
   /** Enables the CDP events of a page that the timeline needs. */
   enable(page: CdpSession): void {
     const timeline = this.#timeline;
-    if (timeline.includes('console') || timeline.includes('page')) page.send('Runtime.enable');
     if (timeline.includes('console')) page.send('Log.enable');
     // For failed requests and the status of navigations. Chromium needs to keep no bodies.
     if (timeline.includes('network') || timeline.includes('page'))
       page.send('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
-    // Always enabled: `RecordedPages` needs interactions to choose the page, and the times of its pictures.
-    page.send('Runtime.addBinding', { name: BINDING, executionContextName: WORLD });
-    const script = { source: INTERACTION_SCRIPT, worldName: WORLD, runImmediately: true };
+    this.enableScripts(page);
+  }
+
+  /**
+   * Runs the scripts in a page, or in a frame of another site. They always run: `RecordedPages` needs interactions to choose
+   * the page, and the times of its pictures, and needs to know what the pictures may not show.
+   */
+  enableScripts(page: CdpSession): void {
+    const { name: worldName, script: maskScript } = this.#world;
+    // Without it, scripts do not run in documents that have none of their own.
+    page.send('Runtime.enable');
+    page.send('Runtime.addBinding', { name: BINDING, executionContextName: worldName });
+    const source = `${maskScript};${INTERACTION_SCRIPT}`;
+    const script = { source, worldName, runImmediately: true };
     page.send('Page.addScriptToEvaluateOnNewDocument', script);
   }
 
@@ -199,23 +213,21 @@ function withoutSecrets(text: string): string {
   return url.href;
 }
 
-/** The function that the script calls. It exists in an isolated world, where the page's scripts cannot see it. */
-const BINDING = 'pooledBrowserInteraction';
-const WORLD = 'pooled-browser-recorder';
-
 /**
  * Reports clicks, key presses and other use of the page, by a person or by an automation library. It never reports which
  * keys, which may be a password, and reports the text of buttons and links only. The other kinds are not in the timeline:
  * they show which page is in use, because Chromium does not report which page Playwright brings to the front, and when a
- * picture is due.
+ * picture is due. It reports no text of hidden elements, or of what they are in (`mask-script.ts`).
  */
 const INTERACTION_SCRIPT = `(() => {
-  if (globalThis.isListening) return;
-  globalThis.isListening = true;
+  if (Object.hasOwn(globalThis, 'isListening')) return;
+  Object.defineProperty(globalThis, 'isListening', { value: true });
   const describe = (element) => {
+    if (recorderMasks.isHidden(element)) return element.localName;
     const control = element.closest('a, button, summary, [role=button], [role=link]');
     const { localName, id } = control ?? element;
-    const label = element.getAttribute('aria-label') ?? control?.textContent ?? '';
+    const isSecret = recorderMasks.containsHidden(control ?? element);
+    const label = isSecret ? '' : element.getAttribute('aria-label') ?? control?.textContent ?? '';
     return (localName + (id && '#' + id) + ' ' + label.trim().slice(0, 60)).trim();
   };
   const report = (kind, event) => {

@@ -4,6 +4,7 @@ import { clock } from '../shared/clock.js';
 import { CdpSession, type CdpClient } from '../wire/cdp-client.js';
 import { BrowserFault } from '../wire/message.js';
 import type { CdpSource } from '../wire/cdp-source.js';
+import type { FinishMask } from './masks.js';
 
 /** A browser with the pictures of its pages. */
 export interface PicturedBrowser {
@@ -18,6 +19,11 @@ interface Watcher {
   readonly interval: number;
   /** @param since When the page had this picture (`clock.now()`): the input or navigation that changed it, if there was one. */
   readonly onPicture: (jpeg: Buffer, since: number) => void;
+  /**
+   * Called before each picture, if the watcher may not receive all that it shows. The returned function is called after it, and
+   * returns what the watcher receives: nothing if it has to wait for the next picture. Without a picture, none was taken.
+   */
+  readonly mask?: (() => Promise<FinishMask>) | undefined;
 }
 
 export interface Watch {
@@ -58,7 +64,7 @@ export class BrowserPictures {
       hint: (event, at) => page.hint(event, at),
       take: () => page.take(),
       stop: () => {
-        page.watchers.delete(watcher);
+        page.remove(watcher);
         if (page.watchers.size === 0) this.#end(targetId, page);
       },
     };
@@ -154,6 +160,10 @@ class PagePictures {
   /** Those that change. They share the cores. */
   static readonly #changing = new Set<PagePictures>();
   readonly watchers = new Set<Watcher>();
+  /** Those that have not received the last picture. */
+  readonly #behind = new Set<Watcher>();
+  /** Number of pictures that a watcher has not received, one after the other. */
+  #withheld = 0;
   readonly #requests = new Set<{ resolve: (jpeg: Buffer) => void; reject: (error: Error) => void }>();
   #session: CdpSession | undefined;
   #last: Buffer | undefined;
@@ -196,7 +206,15 @@ class PagePictures {
   }
 
   repeatFor(watcher: Watcher): void {
-    if (this.#last) watcher.onPicture(this.#last, clock.now());
+    if (!this.#last) return;
+    if (!watcher.mask) return watcher.onPicture(this.#last, clock.now());
+    this.#behind.add(watcher);
+    this.hint('input');
+  }
+
+  remove(watcher: Watcher): void {
+    this.watchers.delete(watcher);
+    this.#behind.delete(watcher);
   }
 
   end(): void {
@@ -248,12 +266,17 @@ class PagePictures {
     const began = clock.now();
     const since = this.#hintedAt ?? began;
     this.#hintedAt = undefined;
+    const masks = await this.#beginMasks();
     this.#isChanged = false;
     this.#ownFrameUntil = Infinity;
-    const jpeg = await this.#capture(session);
-    this.#spend(workIn(clock.now() - began));
+    const jpeg = await this.#capture(session).catch((error: Error) => {
+      for (const finish of masks.values()) void finish(undefined);
+      throw error;
+    });
     this.#ownFrameUntil = clock.now() + OWN_FRAME;
-    this.#compare(jpeg, since);
+    this.#compare(jpeg);
+    await this.#deliver(jpeg, since, masks);
+    this.#spend(workIn(clock.now() - began));
     for (const request of requests) {
       this.#requests.delete(request);
       request.resolve(jpeg);
@@ -284,8 +307,16 @@ class PagePictures {
     this.#isWatched = false;
   }
 
-  /** @param since When the page had this picture. */
-  #compare(jpeg: Buffer, since: number): void {
+  async #beginMasks(): Promise<Map<Watcher, FinishMask>> {
+    const masks = new Map<Watcher, FinishMask>();
+    const begin = async (watcher: Watcher) => {
+      if (watcher.mask) masks.set(watcher, await watcher.mask());
+    };
+    await Promise.all([...this.watchers].map(begin));
+    return masks;
+  }
+
+  #compare(jpeg: Buffer): void {
     const digest = createHash('sha1').update(jpeg).digest('base64');
     const isKnown = this.#recent.includes(digest);
     this.#recent = [digest, ...this.#recent.filter((one) => one !== digest)].slice(0, REMEMBERED);
@@ -293,13 +324,31 @@ class PagePictures {
     if (!isKnown) this.#stopWatching();
     if (this.#last?.equals(jpeg)) return;
     this.#last = jpeg;
-    for (const { onPicture } of this.watchers) onPicture(jpeg, since);
+    for (const watcher of this.watchers) this.#behind.add(watcher);
+  }
+
+  /** @param since When the page had this picture. */
+  async #deliver(jpeg: Buffer, since: number, masks: ReadonlyMap<Watcher, FinishMask>): Promise<void> {
+    const behind = [...this.#behind];
+    // First, so that nobody waits for the masks of others.
+    for (const watcher of behind.filter(({ mask }) => !mask)) this.#send(watcher, jpeg, since);
+    const finish = async ([watcher, mask]: [Watcher, FinishMask]) => {
+      const masked = await mask(behind.includes(watcher) ? jpeg : undefined);
+      if (masked) this.#send(watcher, masked, since);
+    };
+    await Promise.all([...masks].map(finish));
+    this.#withheld = this.#behind.size > 0 ? this.#withheld + 1 : 0;
+  }
+
+  #send(watcher: Watcher, jpeg: Buffer, since: number): void {
+    // It may have stopped meanwhile.
+    if (this.#behind.delete(watcher)) watcher.onPicture(jpeg, since);
   }
 
   /** @param took Milliseconds of the last picture. */
   async #pause(session: CdpSession, took: number): Promise<void> {
     const ended = clock.now();
-    if (this.#still >= STILL) {
+    if (this.#still >= STILL && this.#behind.size === 0) {
       PagePictures.#changing.delete(this);
       await this.#waitForChange(session);
     }
@@ -310,7 +359,7 @@ class PagePictures {
       if (this.#hintedAt !== undefined && this.#spend(0) > 0) return ended + share - clock.now();
       const interval = Math.min(...[...this.watchers].map((watcher) => watcher.interval));
       const pause = Math.max(PAUSE * workIn(took), interval - took, share);
-      const factor = 2 ** Math.max(0, this.#still - STILL);
+      const factor = 2 ** Math.max(0, this.#still - STILL, this.#withheld - STILL);
       return ended + Math.max(pause, Math.min(LONGEST_PAUSE, pause * factor)) - clock.now();
     };
     for (let rest = due(); rest > 0; rest = due()) await this.#sleep(rest);

@@ -1,6 +1,8 @@
 import { clock } from '../shared/clock.js';
 import { CdpSession, type CdpClient, type EventListeners } from '../wire/cdp-client.js';
 import type { EventParams } from '../wire/message.js';
+import { PageMasks } from './masks.js';
+import type { RecorderWorld } from './mask-script.js';
 import type { RecordedEvent } from './page-events.js';
 import { isRecord, jsonOf } from '../shared/json.js';
 import type { PicturedBrowser, Watch } from './pictures.js';
@@ -12,10 +14,14 @@ interface RecordedPagesOptions {
   readonly onPicture: (jpeg: Buffer, since: number) => void;
   /** Called for each new page, to enable further events. */
   readonly onPage: (page: CdpSession) => void;
+  /** Called for each frame of another site, which has a session of its own. */
+  readonly onFrame: (frame: CdpSession) => void;
   /** @param at When it arrived (`clock.now()`). */
   readonly onEvent: (event: RecordedEvent, at: number) => void;
   /** The events that it handles. */
   readonly names: readonly RecordedEvent['method'][];
+  /** Its script reports what the pictures do not show. */
+  readonly world: RecorderWorld;
 }
 
 /**
@@ -27,6 +33,8 @@ export class RecordedPages {
   readonly #options: RecordedPagesOptions;
   /** By CDP session, in the order of use. The last visible page is the active one. */
   readonly #pages = new Map<string, RecordedPage>();
+  /** The pages of frames that have sessions of their own, by session. */
+  readonly #frames = new Map<string, RecordedPage>();
   #connection!: CdpClient;
   #watched: RecordedPage | undefined;
   #watch: Watch | undefined;
@@ -66,8 +74,8 @@ export class RecordedPages {
   }
 
   /** Takes a picture of the active page now. */
-  async picture(): Promise<Buffer | undefined> {
-    return this.#watch?.take();
+  async picture(): Promise<void> {
+    await this.#watch?.take();
   }
 
   close(): void {
@@ -79,36 +87,63 @@ export class RecordedPages {
     const { method, params, sessionId = '' } = event;
     // A picture and the event that it follows have the same time.
     const at = clock.now();
-    const page = this.#pages.get(sessionId);
+    const outer = this.#pages.get(sessionId) ?? this.#frames.get(sessionId);
+    if (method === 'Target.attachedToTarget' && outer) return this.#addFrame(outer, params);
+    if (method === 'Target.detachedFromTarget' && this.#removeFrame(params.sessionId ?? '')) return;
+    // Of a frame, only its reports count: it is no page.
+    if (this.#frames.has(sessionId) && method !== 'Runtime.bindingCalled') return;
     if (method === 'Target.attachedToTarget') this.#add(params);
     else if (method === 'Target.detachedFromTarget') this.#pages.delete(params.sessionId ?? '');
-    else if (page && method === 'Page.frameNavigated' && !isInSubframe(params))
-      this.#use(sessionId, page, 'navigation', at);
-    else if (page && method === 'Runtime.bindingCalled') this.#onReport(sessionId, page, params.payload, at);
+    else if (outer && method === 'Page.frameNavigated' && !isInSubframe(params))
+      this.#use(outer, 'navigation', at);
+    else if (outer && method === 'Runtime.bindingCalled') this.#onReport(sessionId, outer, params, at);
     this.#follow();
     this.#options.onEvent(event, at);
   }
 
   #add({ sessionId, targetInfo: { targetId } }: EventParams<'Target.attachedToTarget'>): void {
     const session = new CdpSession(this.#connection, sessionId);
-    this.#pages.set(session.id, { targetId, isVisible: true });
+    const masks = new PageMasks(session, targetId, this.#options.world);
+    this.#pages.set(session.id, { session, targetId, masks, isVisible: true });
     session.send('Page.enable');
+    session.send('Target.setAutoAttach', ATTACH_FRAMES);
     this.#options.onPage(session);
   }
 
-  /** A report of the script in the page: an interaction, or that the page was shown or hidden. */
-  #onReport(session: string, page: RecordedPage, payload: unknown, at: number): void {
-    const report = typeof payload === 'string' ? jsonOf(payload) : undefined;
+  #addFrame(page: RecordedPage, { sessionId }: EventParams<'Target.attachedToTarget'>): void {
+    const session = new CdpSession(this.#connection, sessionId);
+    this.#frames.set(session.id, page);
+    session.send('Page.enable');
+    session.send('Target.setAutoAttach', ATTACH_FRAMES);
+    this.#options.onFrame(session);
+  }
+
+  /** @returns Whether it was the session of a frame. */
+  #removeFrame(session: string): boolean {
+    this.#frames.get(session)?.masks.remove(session);
+    return this.#frames.delete(session);
+  }
+
+  /** A report of the script in the page: an interaction, a new document, or that the page was shown or hidden. */
+  #onReport(
+    session: string,
+    page: RecordedPage,
+    { payload, executionContextId }: EventParams<'Runtime.bindingCalled'>,
+    at: number,
+  ): void {
+    const report = jsonOf(payload);
     const kind = isRecord(report) ? report['kind'] : undefined;
+    if (kind === 'document')
+      return page.masks.add(new CdpSession(this.#connection, session), executionContextId);
     const wasVisible = page.isVisible;
     if (kind === 'hidden' || kind === 'visible') page.isVisible = kind === 'visible';
-    if (kind !== 'hidden' && (kind !== 'visible' || !wasVisible)) this.#use(session, page, 'input', at);
+    if (kind !== 'hidden' && (kind !== 'visible' || !wasVisible)) this.#use(page, 'input', at);
   }
 
   /** Makes a page the active one. */
-  #use(session: string, page: RecordedPage, event: Parameters<Watch['hint']>[0], at: number): void {
-    this.#pages.delete(session);
-    this.#pages.set(session, page);
+  #use(page: RecordedPage, event: Parameters<Watch['hint']>[0], at: number): void {
+    this.#pages.delete(page.session.id);
+    this.#pages.set(page.session.id, page);
     if (page === this.#watched) this.#watch?.hint(event, at);
   }
 
@@ -118,13 +153,25 @@ export class RecordedPages {
     if (active === this.#watched) return;
     this.#watch?.stop();
     this.#watched = active;
+    if (!active) return void (this.#watch = undefined);
     const { interval, onPicture } = this.#options;
-    this.#watch = active && this.#browser.pictures.watch(active.targetId, { interval, onPicture });
+    const mask = () => active.masks.begin();
+    this.#watch = this.#browser.pictures.watch(active.targetId, { interval, onPicture, mask });
   }
 }
 
+/** Frames of other sites, in processes of their own. */
+const ATTACH_FRAMES = {
+  autoAttach: true,
+  waitForDebuggerOnStart: false,
+  flatten: true,
+  filter: [{ type: 'iframe' }],
+};
+
 interface RecordedPage {
+  readonly session: CdpSession;
   readonly targetId: string;
+  readonly masks: PageMasks;
   /** Pages behind other pages have no pictures. */
   isVisible: boolean;
 }

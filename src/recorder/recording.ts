@@ -8,6 +8,7 @@ import { thisProcess } from '../shared/process-id.js';
 import type { Completed, Encoder, EndedRecording } from './complete.js';
 import { FrameFile } from './frames.js';
 import { Journal } from './journal.js';
+import { RecorderWorld } from './mask-script.js';
 import { PageEvents } from './page-events.js';
 import { saveReplayPage } from './page/replay-file.js';
 import type { RecordedSession, RecordingState, ReplayFacts } from './page/replay-page.js';
@@ -80,6 +81,7 @@ export class Recording {
   readonly #host: RecordingHost;
   readonly #timeline: Timeline;
   readonly #events: PageEvents;
+  readonly #world: RecorderWorld;
   readonly #journal: Journal | undefined;
   readonly #video: VideoFile;
   readonly #frames: FrameFile;
@@ -106,7 +108,8 @@ export class Recording {
     this.#host = host;
     const onChange = (entry: TimelineEntry, index?: number) => this.#journal?.add(entry, index);
     this.#timeline = new Timeline(plan.categories, (moment) => this.#timeOf(moment), onChange);
-    this.#events = new PageEvents(this.#timeline);
+    this.#world = new RecorderWorld(plan.hide ?? []);
+    this.#events = new PageEvents(this.#timeline, this.#world);
     const onFailure = (error: Error) => void this.stop(isDiskFull(error) ? 'disk-full' : 'disk-failed');
     this.files = host.store.createFiles(this);
     const { saved } = this.files;
@@ -222,6 +225,8 @@ export class Recording {
       onPicture,
       names: this.#events.names,
       onPage: (page) => this.#events.enable(page),
+      onFrame: (frame) => this.#events.enableScripts(frame),
+      world: this.#world,
       onEvent: (event, at) => this.#events.add(event, at),
     });
   }

@@ -25,6 +25,7 @@ import {
   type TimedFrame,
 } from '../../src/recorder/frames.js';
 import { FORMAT } from '../../src/recorder/journal.js';
+import { RecorderWorld } from '../../src/recorder/mask-script.js';
 import { PageEvents } from '../../src/recorder/page-events.js';
 import { BrowserPictures } from '../../src/recorder/pictures.js';
 import { RecordedPages } from '../../src/recorder/recorded-pages.js';
@@ -262,7 +263,8 @@ describe('the reports of a page', () => {
   /** Plays a browser whose page sends these events to a recording. Returns the entries of the timeline. */
   async function record(...events: { method: string; params: object }[]): Promise<Timeline['entries']> {
     const timeline = new Timeline(undefined, () => 0);
-    const pageEvents = new PageEvents(timeline);
+    const world = new RecorderWorld([]);
+    const pageEvents = new PageEvents(timeline, world);
     let receiver!: CdpReceiver;
     const pipe = playBrowser((given) => (receiver = given));
     const pictures = { watch: () => ({ stop: () => {}, hint: () => {}, take: async () => {} }) };
@@ -273,6 +275,8 @@ describe('the reports of a page', () => {
         names: pageEvents.names,
         onPicture: () => {},
         onPage: (page) => pageEvents.enable(page),
+        onFrame: (frame) => pageEvents.enableScripts(frame),
+        world,
         onEvent: (event, at) => pageEvents.add(event, at),
       },
     );
@@ -378,14 +382,24 @@ describe('the pictures of a page', () => {
   });
 });
 
-/** A browser that answers each command of its clients with `{}`, and captures of its pages with a picture, if there is one. */
+/** What the recorder's script answers in a document that has nothing to hide. */
+const NOTHING_HIDDEN = JSON.stringify({
+  path: '',
+  view: [800, 600, 800, 600, 0, 0, 1],
+  documents: [{ isTooMany: false, elements: [], frames: [], placeless: 0 }],
+});
+
+/** A browser that answers each command of its clients, and captures of its pages with a picture, if there is one. */
 function playBrowser(onClient: (receiver: CdpReceiver) => void, capture: () => object | void = () => ({})) {
   return {
     connect: async (receiver: CdpReceiver) => {
       onClient(receiver);
       return {
-        send: ({ id, method }: CdpMessage) => {
-          const result = method === 'Page.captureScreenshot' ? capture() : { sessionId: 'p' };
+        send: ({ id, method, params }: CdpMessage) => {
+          const { expression } = params as { expression?: string };
+          const value = expression?.endsWith('end()') ? NOTHING_HIDDEN : true;
+          const answer = { sessionId: 'p', executionContextId: 1, result: { value } };
+          const result = method === 'Page.captureScreenshot' ? capture() : answer;
           if (result) receiver.onMessage({ id, result });
         },
         close: () => {},
