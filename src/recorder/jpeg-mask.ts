@@ -24,7 +24,10 @@ export function maskJpeg(jpeg: Buffer, areas: readonly Area[]): Buffer {
   for (const segment of picture.kept) writer.bytes(segment);
   writer.bytes(STANDARD_TABLES);
   writer.bytes(headerOfScan(picture.components));
-  writeScan(new BitReader(jpeg, picture.scan), writer, picture, coveredUnits(picture, areas));
+  const covered = coveredUnits(picture, areas);
+  // A block has at least two bits.
+  if (covered.length > 4 * jpeg.length) throw new UnreadableJpeg('The picture is incomplete.');
+  writeScan(new BitReader(jpeg, picture.scan), writer, picture, covered);
   writer.flush();
   writer.bytes(Buffer.of(0xff, 0xd9));
   return writer.written;
@@ -121,9 +124,9 @@ function readFrame(content: Buffer): Pick<Header, 'width' | 'height' | 'componen
     const [id, sampling, quantization] = content.subarray(6 + 3 * index);
     // A unit of a picture with one component is one block.
     const [across, down] = count === 1 ? [1, 1] : [sampling! >> 4, sampling! & 15];
-    if (![1, 2].includes(across!) || ![1, 2].includes(down!))
+    if (![1, 2].includes(across) || ![1, 2].includes(down))
       throw new UnreadableJpeg('Its sampling is unusual.');
-    return { id: id!, across: across!, down: down!, quantization: quantization! };
+    return { id: id!, across, down, quantization: quantization! };
   });
   const [height, width] = [content.readUInt16BE(1), content.readUInt16BE(3)];
   if (width === 0 || height === 0) throw new UnreadableJpeg('The picture is empty.');
@@ -191,41 +194,37 @@ function writeScan(reader: BitReader, writer: BitWriter, picture: Header, covere
   const { components, colour } = picture;
   const read = components.map(() => 0);
   const written = components.map(() => 0);
-  for (const isCovered of covered)
-    for (const [index, { across, down, dc, ac }] of components.entries())
-      for (let block = across * down; block > 0; block--) {
-        // The first value of a block is the difference from the block before.
-        read[index]! += reader.difference(dc!);
-        const value = isCovered === 1 ? colour[index]! : read[index]!;
-        const codes = CODES[index === 0 ? 0 : 1]!;
-        writer.difference(codes.dc, value - written[index]!);
-        written[index] = value;
-        copyRest(reader, ac!, writer, codes.ac, isCovered === 1);
-      }
+  /** The component of each block of a unit. */
+  const blocks = components.flatMap(({ across, down }, index) => Array<number>(across * down).fill(index));
+  const copyBlock = (index: number, isCovered: boolean) => {
+    const { dc, ac } = components[index]!;
+    const codes = CODES[index === 0 ? 0 : 1];
+    // The first value of a block is the difference from the block before.
+    read[index]! += reader.difference(dc!);
+    const value = isCovered ? colour[index]! : read[index]!;
+    writer.difference(codes.dc, value - written[index]!);
+    written[index] = value;
+    copyRest(reader, ac!, codes.ac, isCovered ? undefined : writer);
+    if (isCovered) writer.symbol(codes.ac, END_OF_BLOCK);
+  };
+  for (const isCovered of covered) for (const index of blocks) copyBlock(index, isCovered === 1);
   if (reader.overrun > 0) throw new UnreadableJpeg('The picture is incomplete.');
 }
 
-/** Copies the values of a block that follow the first one, or leaves them out. */
-function copyRest(
-  reader: BitReader,
-  table: Uint16Array,
-  writer: BitWriter,
-  codes: Codes,
-  leaveOut: boolean,
-): void {
+/** Reads the values of a block that follow the first one, and writes them if there is a writer. */
+function copyRest(reader: BitReader, table: Uint16Array, codes: Codes, writer: BitWriter | undefined): void {
   for (let value = 1; value < 64; value++) {
     const symbol = reader.symbol(table);
     const size = symbol & 15;
-    if (size > 10) throw new UnreadableJpeg('A value is too large.');
-    const isEnd = symbol === END_OF_BLOCK;
-    if (!leaveOut) writer.symbol(codes, symbol);
     const bits = reader.bits(size);
-    if (!leaveOut) writer.bits(bits, size);
-    if (isEnd) break;
+    if (size > 10) throw new UnreadableJpeg('A value is too large.');
+    writer?.symbol(codes, symbol);
+    writer?.bits(bits, size);
+    if (symbol === END_OF_BLOCK) return;
+    // Zeros before the value.
     value += symbol >> 4;
     if (value > 63) throw new UnreadableJpeg('A block is too long.');
   }
-  if (leaveOut) writer.symbol(codes, END_OF_BLOCK);
 }
 
 const END_OF_BLOCK = 0;

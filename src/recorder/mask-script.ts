@@ -11,7 +11,7 @@ export class RecorderWorld {
 
   /** @param hide Selectors of elements that the recording does not show. */
   constructor(hide: readonly string[]) {
-    this.script = maskScript(hide);
+    this.script = `(${MASK_SCRIPT})(${JSON.stringify(hide)})`;
   }
 }
 
@@ -28,7 +28,7 @@ const LONGEST_MEASUREMENT = 5_000;
 const FRAME_WAIT = 100;
 
 /**
- * Returns the script that finds the elements to hide: password fields, and elements that match one of the selectors. It
+ * Finds the elements to hide: password fields, and elements that match one of the selectors `HIDE`. It
  * measures where they are from `begin` to `end`: in each frame that the page shows in between, after its layout, because
  * an animation can move them and return. It measures the frames of its site with their elements. A frame of another site has
  * its own script, and reports itself as `document`; `masks.ts` puts their answers together.
@@ -39,10 +39,8 @@ const FRAME_WAIT = 100;
  * The script uses no member of an element or a document directly that the name of another element can replace, as
  * `<form name="querySelectorAll">` does.
  */
-function maskScript(hide: readonly string[]): string {
-  return `(() => {
+const MASK_SCRIPT = `(HIDE) => {
   if (Object.hasOwn(globalThis, 'recorderMasks')) return;
-  const HIDE = ${JSON.stringify(hide)};
   const PASSWORD = 'input[type=password i], input[autocomplete~=current-password i], input[autocomplete~=new-password i]';
   const FRAMES = 'iframe, frame, object, embed, fencedframe';
   const rectOf = (element) => Reflect.apply(Element.prototype.getBoundingClientRect, element, []);
@@ -93,10 +91,10 @@ function maskScript(hide: readonly string[]): string {
     const roots = [root];
     for (const one of roots) {
       observe(one);
-      for (const element of find(one, '*')) {
-        const shadow = shadowOf(element);
-        if (shadow) roots.push(shadow);
-      }
+      const walker = Reflect.apply(Document.prototype.createTreeWalker, document, [one, NodeFilter.SHOW_ELEMENT]);
+      // Half of the time of a call of the getter: only a form can have a member of this name, and it has no shadow root.
+      for (let element = walker.nextNode(); element; element = walker.nextNode())
+        if (element.shadowRoot && nameOf(element) !== 'form') roots.push(element.shadowRoot);
     }
     return roots;
   };
@@ -146,11 +144,14 @@ function maskScript(hide: readonly string[]): string {
   // Extends where a thing was by where it is, and by its largest step: the picture can show it further than measured.
   const extend = (seen, key, box) => {
     const known = seen.get(key);
-    if (!known) return void seen.set(key, { box, last: box, step: 0 });
+    if (!known) return void seen.set(key, { box, last: box, across: 0, down: 0 });
     if (box.left === Infinity) return;
-    if (known.last.left !== Infinity)
-      for (const side of ['left', 'top', 'right', 'bottom'])
-        known.step = Math.max(known.step, Math.abs(box[side] - known.last[side]));
+    const { last } = known;
+    if (last.left !== Infinity) {
+      const step = (one, other) => Math.max(Math.abs(box[one] - last[one]), Math.abs(box[other] - last[other]));
+      known.across = Math.max(known.across, step('left', 'right'));
+      known.down = Math.max(known.down, step('top', 'bottom'));
+    }
     known.last = box;
     known.box = { ...known.box };
     add(known.box, box);
@@ -257,7 +258,8 @@ function maskScript(hide: readonly string[]): string {
     }
     return path.join('.');
   };
-  const edges = ({ box, step }) => [box.left - step, box.top - step, box.right + step, box.bottom + step];
+  const edges = ({ box, across, down }) =>
+    [box.left - across, box.top - down, box.right + across, box.bottom + down];
   const isShown = ({ box }) => box.left !== Infinity;
   const answer = ({ documents }) => {
     const list = [...documents.keys()];
@@ -268,7 +270,7 @@ function maskScript(hide: readonly string[]): string {
       return content ? list.indexOf(content) : pathOf(frame.contentWindow);
     };
     const frameOf = ([frame, seen]) => {
-      const place = seen.step > 1 ? null : placeOf(frame);
+      const place = seen.across + seen.down > 1 ? null : placeOf(frame);
       return { edges: edges(seen), to: targetOf([frame, seen]), place };
     };
     return {
@@ -360,5 +362,4 @@ function maskScript(hide: readonly string[]): string {
     isKept = false;
   });
   report();
-})();`;
-}
+}`;

@@ -18,7 +18,13 @@ const LONGEST_ANSWER = 1_000_000;
 const PADDING = 4;
 
 /** Masks a picture that Chromium has taken. Returns nothing if it is unknown what to hide, or without a picture. */
-export type FinishMask = (jpeg: Buffer | undefined) => Promise<Buffer | undefined>;
+export type FinishMask = (jpeg: Buffer | undefined) => Promise<MaskedPicture | undefined>;
+
+interface MaskedPicture {
+  readonly jpeg: Buffer;
+  /** Milliseconds of work for the masks. */
+  readonly took: number;
+}
 
 /** A document with the recorder's script, and those of its site in it. */
 interface ScriptedDocument {
@@ -64,13 +70,13 @@ export class PageMasks {
     if (begun.size === 0 && (await this.#runScript())) begun = await this.#beginAll();
     return async (jpeg) => {
       const answers = await Promise.all([...begun].map((one) => this.#ask(one, 'recorderMasks.end()')));
-      return (
-        jpeg &&
-        mask(
-          jpeg,
-          answers.map(readAnswer).filter((answer) => answer !== undefined),
-        )
+      if (!jpeg) return undefined;
+      const began = clock.now();
+      const masked = mask(
+        jpeg,
+        answers.map(readAnswer).filter((answer) => answer !== undefined),
       );
+      return masked && { jpeg: masked, took: clock.now() - began };
     };
   }
 

@@ -232,16 +232,13 @@ class PagePictures {
     if (this.#hasEnded) session.detach();
     while (!this.#hasEnded) {
       const began = clock.now();
-      const took = await this.#takePicture(session).then(
-        () => clock.now() - began,
-        (error: Error) => {
-          // Chromium refuses while a navigation changes the process of the page.
-          if (!(error instanceof BrowserFault || error instanceof NoPicture)) throw error;
-          this.#refuse(error);
-          return error instanceof NoPicture ? error.took : 0;
-        },
-      );
-      await this.#pause(session, took);
+      const took = await this.#takePicture(session).catch((error: Error) => {
+        // Chromium refuses while a navigation changes the process of the page.
+        if (!(error instanceof BrowserFault || error instanceof NoPicture)) throw error;
+        this.#refuse(error);
+        return error instanceof NoPicture ? error.took : 0;
+      });
+      await this.#pause(session, took, began);
     }
   }
 
@@ -261,26 +258,29 @@ class PagePictures {
     this.#wake();
   }
 
-  async #takePicture(session: CdpSession): Promise<void> {
+  /** Resolves to the milliseconds that it took, without the wait for what the masks need to know, which costs nothing. */
+  async #takePicture(session: CdpSession): Promise<number> {
     const requests = [...this.#requests];
-    const began = clock.now();
-    const since = this.#hintedAt ?? began;
+    const since = this.#hintedAt ?? clock.now();
     this.#hintedAt = undefined;
     const masks = await this.#beginMasks();
     this.#isChanged = false;
     this.#ownFrameUntil = Infinity;
+    const began = clock.now();
     const jpeg = await this.#capture(session).catch((error: Error) => {
       for (const finish of masks.values()) void finish(undefined);
       throw error;
     });
-    this.#ownFrameUntil = clock.now() + OWN_FRAME;
+    const ended = clock.now();
+    this.#ownFrameUntil = ended + OWN_FRAME;
     this.#compare(jpeg);
-    await this.#deliver(jpeg, since, masks);
-    this.#spend(workIn(clock.now() - began));
+    const took = ended - began + (await this.#deliver(jpeg, since, masks));
+    this.#spend(workIn(took));
     for (const request of requests) {
       this.#requests.delete(request);
       request.resolve(jpeg);
     }
+    return took;
   }
 
   async #capture(session: CdpSession): Promise<Buffer> {
@@ -327,17 +327,22 @@ class PagePictures {
     for (const watcher of this.watchers) this.#behind.add(watcher);
   }
 
-  /** @param since When the page had this picture. */
-  async #deliver(jpeg: Buffer, since: number, masks: ReadonlyMap<Watcher, FinishMask>): Promise<void> {
+  /**
+   * @param since When the page had this picture.
+   * @returns The milliseconds of work.
+   */
+  async #deliver(jpeg: Buffer, since: number, masks: ReadonlyMap<Watcher, FinishMask>): Promise<number> {
     const behind = [...this.#behind];
     // First, so that nobody waits for the masks of others.
     for (const watcher of behind.filter(({ mask }) => !mask)) this.#send(watcher, jpeg, since);
     const finish = async ([watcher, mask]: [Watcher, FinishMask]) => {
       const masked = await mask(behind.includes(watcher) ? jpeg : undefined);
-      if (masked) this.#send(watcher, masked, since);
+      if (masked) this.#send(watcher, masked.jpeg, since);
+      return masked?.took ?? 0;
     };
-    await Promise.all([...masks].map(finish));
+    const times = await Promise.all([...masks].map(finish));
     this.#withheld = this.#behind.size > 0 ? this.#withheld + 1 : 0;
+    return times.reduce((sum, time) => sum + time, 0);
   }
 
   #send(watcher: Watcher, jpeg: Buffer, since: number): void {
@@ -345,9 +350,13 @@ class PagePictures {
     if (this.#behind.delete(watcher)) watcher.onPicture(jpeg, since);
   }
 
-  /** @param took Milliseconds of the last picture. */
-  async #pause(session: CdpSession, took: number): Promise<void> {
+  /**
+   * @param took Milliseconds of the last picture.
+   * @param began When it began.
+   */
+  async #pause(session: CdpSession, took: number, began: number): Promise<void> {
     const ended = clock.now();
+    const elapsed = ended - began;
     if (this.#still >= STILL && this.#behind.size === 0) {
       PagePictures.#changing.delete(this);
       await this.#waitForChange(session);
@@ -355,10 +364,10 @@ class PagePictures {
     if (!this.#hasEnded) PagePictures.#changing.add(this);
     const due = () => {
       if (this.#hasEnded || this.#requests.size > 0) return 0;
-      const share = (1000 * PagePictures.#changing.size) / (MOST_PER_CORE * availableParallelism()) - took;
+      const share = (1000 * PagePictures.#changing.size) / (MOST_PER_CORE * availableParallelism()) - elapsed;
       if (this.#hintedAt !== undefined && this.#spend(0) > 0) return ended + share - clock.now();
       const interval = Math.min(...[...this.watchers].map((watcher) => watcher.interval));
-      const pause = Math.max(PAUSE * workIn(took), interval - took, share);
+      const pause = Math.max(PAUSE * workIn(took), interval - elapsed, share);
       const factor = 2 ** Math.max(0, this.#still - STILL, this.#withheld - STILL);
       return ended + Math.max(pause, Math.min(LONGEST_PAUSE, pause * factor)) - clock.now();
     };

