@@ -272,7 +272,8 @@ class PagePictures {
       throw error;
     });
     const ended = clock.now();
-    this.#ownFrameUntil = ended + OWN_FRAME;
+    // A frame that follows the picture's own one is a change.
+    if (this.#ownFrameUntil > 0) this.#ownFrameUntil = ended + OWN_FRAME;
     this.#compare(jpeg);
     const took = ended - began + (await this.#deliver(jpeg, since, masks));
     this.#spend(workIn(took));
@@ -377,7 +378,8 @@ class PagePictures {
   async #waitForChange(session: CdpSession): Promise<void> {
     if (!this.#isWatched) {
       this.#isWatched = true;
-      // The page may change before the first frame: it counts as a change, and a picture follows.
+      // The page may have changed since the last picture: the first frame counts as a change, and a picture follows.
+      this.#ownFrameUntil = 0;
       await session.ask('Page.startScreencast', SENTINEL).catch(() => (this.#isWatched = false));
     }
     const isDue = () =>

@@ -90,6 +90,9 @@ async function record(
     launch: () => Promise.reject(new Error('no video')),
   });
   const { targetId } = await user.send('Target.createTarget', { url: 'about:blank' });
+  // Otherwise the recorder may begin with another page.
+  for (const { targetId: other, type } of await user.targets())
+    if (type === 'page' && other !== targetId) await user.send('Target.closeTarget', { targetId: other });
   const page = new CdpSession(user, await user.attach(targetId));
   try {
     await site.prepare?.(page);
@@ -109,7 +112,6 @@ async function record(
     const { timeline } = recording.facts;
     return { ...(await look(recording)), timeline: timeline.map(({ kind, text }) => `${kind}: ${text}`) };
   } finally {
-    await user.send('Target.closeTarget', { targetId });
     await recorder.close();
   }
 }
@@ -232,7 +234,7 @@ it.each<[string, () => Omit<Site, 'hide'>]>([
   [
     'that appears again and again',
     () => ({
-      pictures: 12,
+      pictures: 5,
       page: `<main></main><script>setInterval(() => {
           const main = document.querySelector('main');
           main.innerHTML = main.innerHTML === '' ? '${SECRET_ELEMENT}' : '';
@@ -306,7 +308,8 @@ it.each<[string, string, string?]>([
   const hidden = await record({ ...site(own), hide: [] });
   expect(hidden.secret).toBe(0);
   expect(hidden.covered).toBeGreaterThan(0);
-  expect(hidden.covered).toBeLessThan(0.2);
+  // A frame is covered as a whole until its document has reported itself.
+  expect(hidden.covered).toBeLessThan(0.3);
 });
 
 it('does not show a hidden element if JavaScript is disabled', async () => {
