@@ -5,6 +5,7 @@ import { rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { environment } from '../shared/environment.js';
 import type { Encoder, VideoSource } from './complete.js';
+import { sizeOfJpeg } from './masks/jpeg-mask.js';
 import { layOutFrames, readFrames } from './frames.js';
 import type { Video } from './video-file.js';
 
@@ -43,14 +44,15 @@ export class FfmpegEncoder implements Encoder {
         list.push(`file ${count}.jpg`, `duration ${duration / 1000}`);
       }
       if (!first) return undefined;
-      const { width, height } = sizeOf(first);
+      const { width, height } = sizeOfJpeg(first);
+      const size = { width: even(width), height: even(height) };
       await writeFile(join(folder, 'list.ffconcat'), list.join('\n'), { mode: 0o600 });
-      await this.#run(folder, { width, height }, Math.max(AT_LEAST, (PER_SECOND * length) / 1000));
+      await this.#run(folder, size, Math.max(AT_LEAST, (PER_SECOND * length) / 1000));
       const video = join(folder, VIDEO);
-      const { size } = await stat(video);
+      const bytes = (await stat(video)).size;
       await file.discard();
       await rename(video, file.path);
-      return { path: file.path, type: 'video/webm', size, duration: length, width, height };
+      return { path: file.path, type: 'video/webm', size: bytes, duration: length, ...size };
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -99,17 +101,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** The size of a JPEG, made even, which the encoder needs. */
-function sizeOf(jpeg: Buffer): { width: number; height: number } {
-  // After the mark of the file: segments, each with a mark and its length.
-  for (let at = 2; at + 9 < jpeg.length && jpeg[at] === 0xff; at += 2 + jpeg.readUInt16BE(at + 2)) {
-    const mark = jpeg[at + 1]!;
-    const isFrame = mark >= 0xc0 && mark <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(mark);
-    if (isFrame) return { width: even(jpeg.readUInt16BE(at + 7)), height: even(jpeg.readUInt16BE(at + 5)) };
-  }
-  throw new Error('A picture is no JPEG.');
-}
-
+/** The encoder needs even numbers. */
 function even(size: number): number {
   return Math.max(2, size - (size % 2));
 }

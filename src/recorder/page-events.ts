@@ -1,7 +1,7 @@
 import type { CdpSession } from '../wire/cdp-client.js';
 import type { EventName, EventParams } from '../wire/message.js';
 import { isRecord, jsonOf } from '../shared/json.js';
-import { BINDING, type RecorderWorld } from './mask-script.js';
+import { BINDING, type RecorderWorld } from './masks/mask-script.js';
 import type { Timeline, TimelineEntry } from './timeline.js';
 
 /** Requests, and documents, that are kept until they end or appear. Above that, the oldest are dropped. */
@@ -138,6 +138,12 @@ export class PageEvents {
       const { text, exception } = params.exceptionDetails;
       this.#add('page-error', exception?.description ?? text);
     },
+    'Page.javascriptDialogOpening': ({ type, message }: { type: string; message: string }) => {
+      this.#add('dialog', `${type}: ${message}`);
+    },
+    'Page.downloadWillBegin': ({ url = '', suggestedFilename = '' }: DownloadWillBegin) => {
+      this.#add('download', `${suggestedFilename} ${withoutSecrets(url)}`.trim());
+    },
     'Inspector.targetCrashed': () => this.#add('page-error', 'The page crashed.'),
     'Runtime.bindingCalled': ({ payload }: { payload: unknown }) => {
       const interaction = typeof payload === 'string' ? jsonOf(payload) : undefined;
@@ -169,6 +175,11 @@ interface LoadingFailed {
   readonly canceled?: boolean;
 }
 
+interface DownloadWillBegin {
+  readonly url?: string;
+  readonly suggestedFilename?: string;
+}
+
 interface LogEntry {
   readonly source: string;
   readonly level: string;
@@ -198,7 +209,7 @@ const SECRET = /jwt|token|key|secret|passw|auth|sig|session|code/i;
 const MAX_DATA_URL = 60;
 
 /** Removes the user, the password and the values of secret parameters from a URL. */
-function withoutSecrets(text: string): string {
+export function withoutSecrets(text: string): string {
   if (!URL.canParse(text)) return text;
   const url = new URL(text);
   if (url.protocol === 'data:') return text.slice(0, MAX_DATA_URL);

@@ -4,7 +4,7 @@ import { clock } from '../shared/clock.js';
 import { CdpSession, type CdpClient } from '../wire/cdp-client.js';
 import { BrowserFault } from '../wire/message.js';
 import type { CdpSource } from '../wire/cdp-source.js';
-import type { FinishMask } from './masks.js';
+import type { FinishMask } from './masks/masks.js';
 
 /** A browser with the pictures of its pages. */
 export interface PicturedBrowser {

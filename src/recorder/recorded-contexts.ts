@@ -2,6 +2,7 @@ import { clock, delay } from '../shared/clock.js';
 import { LinkedAbort, raceTimeout } from '../shared/abort.js';
 import { isRecord } from '../shared/json.js';
 import type { CdpClient } from '../wire/cdp-client.js';
+import { withoutSecrets } from './page-events.js';
 import type { TimelineEntry } from './timeline.js';
 
 /** A browser with WebDriver BiDi only. */
@@ -97,9 +98,10 @@ export class RecordedContexts {
     const [same, changed] = [new Map<string, string>(), new Map<string, string>()];
     for (const { context, url } of pages) (before.get(context) === url ? same : changed).set(context, url);
     for (const [context, url] of changed)
-      this.#options.note(before.has(context) ? 'navigation' : 'page-opened', url);
+      this.#options.note(before.has(context) ? 'navigation' : 'page-opened', withoutSecrets(url));
     const open = new Set(pages.map(({ context }) => context));
-    for (const [context, url] of before) if (!open.has(context)) this.#options.note('page-closed', url);
+    for (const [context, url] of before)
+      if (!open.has(context)) this.#options.note('page-closed', withoutSecrets(url));
     const inOrder = [...before.keys()].filter((context) => same.has(context));
     this.#pages = new Map([...inOrder.map((context) => [context, same.get(context)!] as const), ...changed]);
     const latest = [...this.#pages.keys()].at(-1);

@@ -1,8 +1,8 @@
 import { clock } from '../shared/clock.js';
 import { CdpSession, type CdpClient, type EventListeners } from '../wire/cdp-client.js';
 import type { EventParams } from '../wire/message.js';
-import { PageMasks } from './masks.js';
-import type { RecorderWorld } from './mask-script.js';
+import { PageMasks } from './masks/masks.js';
+import type { RecorderWorld } from './masks/mask-script.js';
 import type { RecordedEvent } from './page-events.js';
 import { isRecord, jsonOf } from '../shared/json.js';
 import type { PicturedBrowser, Watch } from './pictures.js';

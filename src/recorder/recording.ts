@@ -8,7 +8,7 @@ import { thisProcess } from '../shared/process-id.js';
 import type { Completed, Encoder, EndedRecording } from './complete.js';
 import { FrameFile } from './frames.js';
 import { Journal } from './journal.js';
-import { RecorderWorld } from './mask-script.js';
+import { RecorderWorld } from './masks/mask-script.js';
 import { PageEvents } from './page-events.js';
 import { saveReplayPage } from './page/replay-file.js';
 import type { RecordedSession, RecordingState, ReplayFacts } from './page/replay-page.js';

@@ -135,7 +135,7 @@ export const EVENTS = {
     totalBytes: may(v.number()),
     filePath: may(text),
   }),
-  'Page.downloadWillBegin': v.object({ guid }),
+  'Page.downloadWillBegin': v.object({ guid, url: may(text), suggestedFilename: may(text) }),
   'Target.attachedToTarget': v.object({
     sessionId: idOfSession,
     targetInfo,

@@ -1,6 +1,6 @@
 import { decode, encode } from 'jpeg-js';
 import { expect, it } from 'vitest';
-import { maskJpeg, sizeOfJpeg } from '../../src/recorder/jpeg-mask.js';
+import { maskJpeg, sizeOfJpeg } from '../../src/recorder/masks/jpeg-mask.js';
 
 const WIDTH = 101;
 const HEIGHT = 67;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findBrowser } from '../../src/local.js';
 import { type Chromium, launchChromium } from '../../src/local/browser/chromium.js';
 import { readFrames } from '../../src/recorder/frames.js';
-import { Recorder } from '../../src/recorder/recorder.js';
+import { encodeHere, Recorder } from '../../src/recorder/recorder.js';
 import type { Recording } from '../../src/recorder/recording.js';
 import { CdpSession, type CdpClient } from '../../src/wire/cdp-client.js';
 import { sourceOver } from '../../src/wire/cdp-source.js';
@@ -87,7 +87,7 @@ async function record(
   pages.set('/frame', `<body style="margin: 0">${site.frame ?? ''}`);
   const recorder = new Recorder({
     limits: { folder: undefined, maxBytes: 1e9, maxTotalBytes: 1e9, keep: 10 },
-    launch: () => Promise.reject(new Error('no video')),
+    encoder: encodeHere(() => Promise.reject(new Error('no video'))),
   });
   const { targetId } = await user.send('Target.createTarget', { url: 'about:blank' });
   // Otherwise the recorder may begin with another page.
@@ -98,7 +98,9 @@ async function record(
     await site.prepare?.(page);
     const session = { sessionId: 's', leaseId: 'l', pool: 'p' };
     const plan = { framerate: 25, hide: site.hide };
-    const recording = await recorder.record(chromium, session, plan, new AbortController().signal);
+    const recording = await recorder.record(chromium, session, plan, {
+      signal: new AbortController().signal,
+    });
     await page.ask('Page.navigate', { url: urlOf('own', '/page') });
     if (site.hidesAll) {
       await sleep(2_000);

@@ -25,7 +25,7 @@ import {
   type TimedFrame,
 } from '../../src/recorder/frames.js';
 import { FORMAT } from '../../src/recorder/journal.js';
-import { RecorderWorld } from '../../src/recorder/mask-script.js';
+import { RecorderWorld } from '../../src/recorder/masks/mask-script.js';
 import { PageEvents } from '../../src/recorder/page-events.js';
 import { BrowserPictures } from '../../src/recorder/pictures.js';
 import { RecordedPages } from '../../src/recorder/recorded-pages.js';

@@ -1,7 +1,7 @@
-import { clock } from '../shared/clock.js';
-import { isRecord, jsonOf } from '../shared/json.js';
-import { BrowserFault } from '../wire/message.js';
-import type { CdpSession } from '../wire/cdp-client.js';
+import { clock } from '../../shared/clock.js';
+import { isRecord, jsonOf } from '../../shared/json.js';
+import { BrowserFault } from '../../wire/message.js';
+import type { CdpSession } from '../../wire/cdp-client.js';
 import { maskJpeg, sizeOfJpeg, type Area } from './jpeg-mask.js';
 import type { RecorderWorld } from './mask-script.js';
 

@@ -1,4 +1,4 @@
-import { newId } from '../shared/ids.js';
+import { newId } from '../../shared/ids.js';
 
 /**
  * The isolated world of a recording's scripts, where the scripts of a page cannot see or change them. Chromium has one world
