@@ -1,3 +1,4 @@
+import { clock } from '../shared/clock.js';
 import type { CdpSession } from '../wire/cdp-client.js';
 import type { EventName, EventParams } from '../wire/message.js';
 import { isRecord, jsonOf } from '../shared/json.js';
@@ -6,6 +7,10 @@ import type { Timeline, TimelineEntry } from './timeline.js';
 
 /** Requests, and documents, that are kept until they end or appear. Above that, the oldest are dropped. */
 const MAX_KEPT = 500;
+
+/** Milliseconds after which a request without a response is shown at a failure, and the most of them. */
+const LONG_WAIT = 500;
+const MOST_WAITING = 10;
 
 type Handler = (params: never, session: string) => void;
 
@@ -27,8 +32,8 @@ export class PageEvents {
   readonly #startedAt = Date.now();
   /** URLs by CDP session. */
   readonly #pages = new Map<string, string>();
-  /** URLs by request id. */
-  readonly #requests = new Map<string, string>();
+  /** By request id, until they end. */
+  readonly #requests = new Map<string, SentRequest>();
   /** How the requests of documents ended, by loader id, until a frame shows the document. */
   readonly #documents = new Map<string, string>();
 
@@ -75,6 +80,19 @@ export class PageEvents {
     this.#handlers[method]?.(params as never, sessionId);
   }
 
+  /** Adds the requests that have waited for a response since long: one of them can be why something failed. */
+  addWaiting(): void {
+    this.#at = clock.now();
+    const isDue = ({ at, isAnswered }: SentRequest) => !isAnswered && this.#at - at > LONG_WAIT;
+    const waiting = [...this.#requests.values()].filter(isDue).slice(0, MOST_WAITING);
+    for (const { url, at } of waiting)
+      this.#add(
+        'request-failed',
+        withoutSecrets(url),
+        `no response for ${((this.#at - at) / 1000).toFixed(1)} s`,
+      );
+  }
+
   #add(kind: TimelineEntry['kind'], text: string, status?: string): void {
     this.#timeline.add(kind, text, status, this.#at);
   }
@@ -104,9 +122,11 @@ export class PageEvents {
       this.#add('navigation', url, status);
     },
     'Network.requestWillBeSent': (params: { requestId: string; request: { url: string } }) => {
-      keep(this.#requests, params.requestId, params.request.url);
+      keep(this.#requests, params.requestId, { url: params.request.url, at: this.#at });
     },
-    'Network.responseReceived': ({ type, loaderId, response }: ResponseReceived) => {
+    'Network.responseReceived': ({ type, requestId, loaderId, response }: ResponseReceived) => {
+      const request = this.#requests.get(requestId);
+      if (request) request.isAnswered = true;
       // Chromium requests the icon by itself: many sites have none.
       if (!response.url.startsWith('http') || response.url.endsWith('/favicon.ico')) return;
       const status = `${response.status} ${response.statusText}`.trim();
@@ -117,7 +137,7 @@ export class PageEvents {
       this.#requests.delete(requestId);
     },
     'Network.loadingFailed': ({ type, requestId, errorText, canceled }: LoadingFailed) => {
-      const url = this.#requests.get(requestId) ?? 'a request';
+      const url = this.#requests.get(requestId)?.url ?? 'a request';
       this.#requests.delete(requestId);
       // A navigation cancels the requests of the previous document.
       if (canceled === true) return;
@@ -141,6 +161,9 @@ export class PageEvents {
     'Page.javascriptDialogOpening': ({ type, message }: { type: string; message: string }) => {
       this.#add('dialog', `${type}: ${message}`);
     },
+    'Page.javascriptDialogClosed': ({ result }: { result?: boolean }) => {
+      this.#add('dialog', result === true ? 'It was accepted.' : 'It was dismissed.');
+    },
     'Page.downloadWillBegin': ({ url = '', suggestedFilename = '' }: DownloadWillBegin) => {
       this.#add('download', `${suggestedFilename} ${withoutSecrets(url)}`.trim());
     },
@@ -162,7 +185,15 @@ interface Frame {
   readonly unreachableUrl?: string;
 }
 
+interface SentRequest {
+  readonly url: string;
+  /** When it was sent (`clock.now()`). */
+  readonly at: number;
+  isAnswered?: boolean;
+}
+
 interface ResponseReceived {
+  readonly requestId: string;
   readonly type: string;
   readonly loaderId: string;
   readonly response: { readonly url: string; readonly status: number; readonly statusText: string };
@@ -188,7 +219,7 @@ interface LogEntry {
 }
 
 /** Adds a value. Drops the oldest one if there are too many. */
-function keep(values: Map<string, string>, key: string, value: string): void {
+function keep<Value>(values: Map<string, Value>, key: string, value: Value): void {
   values.set(key, value);
   if (values.size > MAX_KEPT) values.delete(values.keys().next().value!);
 }

@@ -231,6 +231,15 @@ export class Recording {
     });
   }
 
+  /** Something has failed. Returns the moment, in ms since the recording started. */
+  fail(text: string): number {
+    const at = this.length;
+    this.result = 'failed';
+    if (!this.ended) this.#events.addWaiting();
+    this.note('failed', text);
+    return at;
+  }
+
   /** Adds an entry to the timeline. @returns A function that ends a call, with the reason if it failed. */
   note(kind: TimelineEntry['kind'], text: string, moment?: number): (failed?: string) => void {
     const index = this.ended ? undefined : this.#timeline.add(kind, text, undefined, moment);

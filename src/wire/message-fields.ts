@@ -135,6 +135,8 @@ export const EVENTS = {
     totalBytes: may(v.number()),
     filePath: may(text),
   }),
+  'Page.javascriptDialogOpening': v.object({ message: text, type: text, defaultPrompt: may(text) }),
+  'Page.javascriptDialogClosed': v.object({ result: may(v.boolean()) }),
   'Page.downloadWillBegin': v.object({ guid, url: may(text), suggestedFilename: may(text) }),
   'Target.attachedToTarget': v.object({
     sessionId: idOfSession,
@@ -245,7 +247,6 @@ const EVENTS_OF_LIBRARIES = {
   'Page.frameStartedLoading': ofFrame,
   'Page.frameStoppedLoading': ofFrame,
   'Page.lifecycleEvent': v.looseObject({ frameId: text, name: text }),
-  'Page.javascriptDialogOpening': v.looseObject({ message: text, type: text, defaultPrompt: may(text) }),
   'Network.requestWillBeSentExtraInfo': v.looseObject({ requestId: text, headers }),
   'Network.requestServedFromCache': ofRequest,
   'Network.webSocketCreated': v.looseObject({ requestId: text, url: text }),

@@ -123,10 +123,8 @@ export class ClientRecording {
   fail(error: unknown): string | undefined {
     const recording = this.#started;
     if (!recording || recording.ended) return undefined;
-    recording.result = 'failed';
-    const at = recording.length;
+    const at = recording.fail(describeFailure(error));
     this.#failedAt ??= at;
-    recording.note('failed', describeFailure(error));
     return momentOf(this.#url(recording), at);
   }
 

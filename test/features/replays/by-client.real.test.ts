@@ -10,6 +10,7 @@ import * as withPuppeteer from '../../../src/puppeteer.js';
 import { cdp } from '../../../src/services.js';
 import type { ReplayFacts } from '../../../src/recorder/page/replay-page.js';
 import { startChromium } from '../../support/chromium.js';
+import { Site } from '../../support/site.js';
 import { savedFacts } from '../../local/replays/support.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'by-client-'));
@@ -298,4 +299,28 @@ it('writes one file that contains all, and a list of the folder', async () => {
   expect(files).toEqual(['index.html', 'recording.jsonl', 'replay.json']);
   expect((facts as unknown as { files: { video: string } }).files.video).toMatch(/^data:video\/webm;base64,/);
   expect(readFileSync(join(own, 'replays.html'), 'utf8')).toContain('ticket');
+});
+
+it('shows why something failed: a request without a response, and a dialog', async () => {
+  await using site = await Site.open(({ url }, response) => {
+    if (url === '/orders') return;
+    response.setHeader('content-type', 'text/html');
+    response.end('<link rel=icon href=data:,><button onclick="confirm(`Really?`)">Delete</button>');
+  });
+  const error: unknown = await withPooledBrowser(
+    pool,
+    async ({ page }) => {
+      await page.goto(site.url);
+      await page.click('button');
+      await page.evaluate(() => void fetch('/orders'));
+      await page.getByText('2 orders').waitFor({ timeout: 1_000 });
+    },
+    { ...RECORD, recording: { folder } },
+  ).catch((reason: unknown) => reason);
+  const { facts } = read(runOf(error)!.replays[0]!);
+  const told = facts.timeline.map(({ kind, text, status }) => `${kind} ${text} ${status ?? ''}`);
+  expect(told).toContainEqual(expect.stringMatching(/^request-failed \S+\/orders no response for \d/));
+  expect(told).toEqual(
+    expect.arrayContaining(['dialog confirm: Really? ', 'dialog It was dismissed. ']) as string[],
+  );
 });
