@@ -8,12 +8,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADDRESS_FILE, type LocalServiceSettings, type StartAnswer } from '../pool/local-service.js';
+import { NO_UDP } from './browser/chromium-flags.js';
 import { startLocalPool } from './start-local-pool.js';
 
 /** Milliseconds between two checks of the owner. */
 const OWNER_INTERVAL = 500;
-/** Chromium sends no UDP packets for WebRTC. */
-const NO_UDP = '--webrtc-ip-handling-policy=disable_non_proxied_udp';
 
 const input = createInterface({ input: process.stdin });
 const ended = once(input, 'close');
@@ -25,7 +24,7 @@ try {
     browser,
     pools: [{ name, size, maxLeases, onDemand: true }],
     recording: { folder },
-    args: isLimited && browser === 'chromium' ? [NO_UDP] : [],
+    args: isLimited && browser === 'chromium' ? NO_UDP : [],
   });
   tell({ baseUrl: pool.baseUrl, token: pool.token });
   await (shared ? endOf(shared.owner) : ended);

@@ -23,7 +23,8 @@ const IN_SANDBOX = `new Promise((resolve) => {
 }).finally(() => document.querySelector('iframe').remove())`;
 const SANDBOXED =
   'its sandboxed frames begin before WebRTC is removed from them. Start it with --disable-features=IsolateSandboxedIframes, or with ' +
-  '--webrtc-ip-handling-policy=disable_non_proxied_udp, which the policy WebRtcIPHandling also sets';
+  '--webrtc-ip-handling-policy=disable_non_proxied_udp (headless shell: --force-webrtc-ip-handling-policy=…), which the policy ' +
+  'WebRtcIPHandling also sets';
 
 /** A proxy at which no program can listen, also not in a container where every user may open every port: 0 is no port. */
 const DEAD_PROXY = 'http://127.0.0.1:0';

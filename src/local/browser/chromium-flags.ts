@@ -104,3 +104,8 @@ const QUIET = [
   '--password-store=basic',
   '--use-mock-keychain',
 ];
+
+/** Chromium sends no UDP packets for WebRTC: the first flag is that of a whole Chromium, the second that of the headless shell. */
+export const NO_UDP = ['', 'force-'].map(
+  (prefix) => `--${prefix}webrtc-ip-handling-policy=disable_non_proxied_udp`,
+);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { NO_UDP } from '../../../src/local/browser/chromium-flags.js';
 import { LEASE_ENDS, type End } from '../../support/lease-ends.js';
 import { useLocalPool } from '../../support/local.js';
 import { PollingPages } from '../../support/polling-pages.js';
@@ -40,7 +41,7 @@ describe('a page of an allowed host that looks for WebRTC all the time, and bloc
 });
 
 describe('the same page in a browser whose WebRTC uses no UDP', () => {
-  const used = useLocalPool({ args: ['--webrtc-ip-handling-policy=disable_non_proxied_udp'] });
+  const used = useLocalPool({ args: NO_UDP });
 
   it('sends no packet after the connection is lost', async () => {
     const { packets } = await watch('Playwright', 'lost connection', used.local);
