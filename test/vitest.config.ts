@@ -45,6 +45,7 @@ const LONGEST = [
   'services/selenium-grid.more',
   'process/late.more',
   'recorder/recorder.more',
+  'recorder/masks.more',
   'cli/exec.more',
   'cli/work.more',
   'process/ends.more',

@@ -33,6 +33,8 @@ export interface Watch {
    * @param at When it happened. Default: now.
    */
   hint(event: 'input' | 'navigation', at?: number): void;
+  /** Takes a picture soon, and passes it on also if it does not differ: the mask has changed. */
+  repeat(): void;
   /** Takes a picture now. A page that is busy, hidden or shows a dialog may answer late or never. */
   take(): Promise<Buffer>;
   stop(): void;
@@ -58,10 +60,11 @@ export class BrowserPictures {
     const page = known ?? new PagePictures();
     this.#pages.set(targetId, page);
     page.watchers.add(watcher);
-    if (known) page.repeatFor(watcher);
+    if (known) page.showTo(watcher);
     else void this.#run(targetId, page);
     return {
       hint: (event, at) => page.hint(event, at),
+      repeat: () => page.repeatFor(watcher),
       take: () => page.take(),
       stop: () => {
         page.remove(watcher);
@@ -205,9 +208,12 @@ class PagePictures {
     });
   }
 
+  showTo(watcher: Watcher): void {
+    if (watcher.mask) this.repeatFor(watcher);
+    else if (this.#last) watcher.onPicture(this.#last, clock.now());
+  }
+
   repeatFor(watcher: Watcher): void {
-    if (!this.#last) return;
-    if (!watcher.mask) return watcher.onPicture(this.#last, clock.now());
     this.#behind.add(watcher);
     this.hint('input');
   }

@@ -133,8 +133,12 @@ export class RecordedPages {
   ): void {
     const report = jsonOf(payload);
     const kind = isRecord(report) ? report['kind'] : undefined;
-    if (kind === 'document')
-      return page.masks.add(new CdpSession(this.#connection, session), executionContextId);
+    if (kind === 'document') {
+      page.masks.add(new CdpSession(this.#connection, session), executionContextId);
+      // Until now, the frame was covered.
+      if (session !== page.session.id && page === this.#watched) this.#watch?.repeat();
+      return;
+    }
     const wasVisible = page.isVisible;
     if (kind === 'hidden' || kind === 'visible') page.isVisible = kind === 'visible';
     if (kind !== 'hidden' && (kind !== 'visible' || !wasVisible)) this.#use(page, 'input', at);

@@ -17,6 +17,7 @@ let user: CdpClient;
 /** The same pages under two sites: each host is a site. */
 const pages = new Map<string, string>();
 const server = createServer(({ url = '' }, response) => {
+  if (url === '/slow.css') return void setTimeout(() => response.end(), 1_000);
   response.setHeader('content-type', 'text/html');
   response.end(`<!doctype html><meta charset="utf-8">${pages.get(url) ?? ''}`);
 });
@@ -54,6 +55,8 @@ interface Seen {
   later: number;
   /** The largest part of a picture that is covered. */
   covered: number;
+  /** The part of the last picture that is covered. */
+  last: number;
 }
 
 interface Site {
@@ -126,7 +129,7 @@ async function look(recording: Recording): Promise<Seen> {
   const poster = await recording.readPoster();
   const jpegs = poster ? [poster] : [];
   for await (const { jpeg } of readFrames(recording.files.frames)) jpegs.push(jpeg);
-  const seen = { pictures: jpegs.length, secret: 0, later: 0, covered: 0 };
+  const seen = { pictures: jpegs.length, secret: 0, later: 0, covered: 0, last: 0 };
   for (const jpeg of jpegs) {
     const key = jpeg.toString('base64');
     const colours = looked.get(key) ?? coloursIn(jpeg);
@@ -134,6 +137,7 @@ async function look(recording: Recording): Promise<Seen> {
     if (colours.secret > 0) seen.secret++;
     if (colours.later > 0) seen.later++;
     seen.covered = Math.max(seen.covered, colours.covered);
+    seen.last = colours.covered;
   }
   return seen;
 }
@@ -151,6 +155,8 @@ function coloursIn(jpeg: Buffer) {
   return colours;
 }
 
+const MOVING =
+  '<style>@keyframes go { to { margin-left: 200px } } u { animation: go 1s infinite }</style><u>...</u>';
 const SECRET_ELEMENT = `<div class="secret" style="${SECRET}">4929</div>`;
 const frame = (host: string) =>
   `<p>Pay</p><iframe style="margin: 30px; padding: 7px; border: 3px solid" src="${urlOf(host, '/frame')}"></iframe>`;
@@ -312,6 +318,44 @@ it.each<[string, string, string?]>([
   expect(hidden.covered).toBeGreaterThan(0);
   // A frame is covered as a whole until its document has reported itself.
   expect(hidden.covered).toBeLessThan(0.3);
+});
+
+it.each(['own', 'other'])(
+  'does not show a hidden element until the next page has its first frame: %s',
+  async (next) => {
+    pages.set('/next', `<link rel="stylesheet" href="/slow.css"><body>Paid${LATER}`);
+    const page = `${SECRET_ELEMENT}<script>setTimeout(() => (location = '${urlOf(next, '/next')}'), 300)</script>`;
+    expect((await record({ page })).secret).toBeGreaterThan(0);
+    const hidden = await record({ page, hide: ['.secret'] });
+    expect(hidden.secret).toBe(0);
+  },
+);
+
+it.each(['other', 'third'])(
+  'does not show a hidden element until the next page of its frame is shown: %s',
+  async (next) => {
+    pages.set('/next', '<link rel="stylesheet" href="/slow.css"><body>Paid');
+    const go = `<script>setTimeout(() => (location = '${urlOf(next, '/next')}'), 2_000)</script>`;
+    // Pictures are taken all the time.
+    const site = { page: `${MOVING}${frame('other')}`, frame: SECRET_ELEMENT + go };
+    const wait = () => sleep(4_000);
+    expect((await record(site, wait)).secret).toBeGreaterThan(0);
+    const hidden = await record({ ...site, hide: ['.secret'] }, wait);
+    expect(hidden.secret).toBe(0);
+    expect(hidden.pictures).toBeGreaterThan(10);
+  },
+);
+
+it('covers a frame of another site only until it is known that nothing in it is hidden', async () => {
+  const site = {
+    page: frame('other'),
+    frame: '<link rel="stylesheet" href="/slow.css">Pay',
+    hide: ['.secret'],
+  };
+  const { covered, last } = await record(site, () => sleep(2_000));
+  expect(covered).toBeGreaterThan(0.1);
+  // The edges of letters have all colours.
+  expect(last).toBeLessThan(0.01);
 });
 
 it('does not show a hidden element if JavaScript is disabled', async () => {

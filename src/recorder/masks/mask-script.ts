@@ -27,6 +27,9 @@ const LONGEST_MEASUREMENT = 5_000;
 /** Milliseconds that the end of a measurement waits for a frame of the page. A page that is not visible has none. */
 const FRAME_WAIT = 100;
 
+/** Milliseconds after which the browser shows the first frame of a new document in a frame of another site. */
+const SETTLE_TIME = 200;
+
 /**
  * Finds the elements to hide: password fields, and elements that match one of the selectors `HIDE`. It
  * measures where they are from `begin` to `end`: in each frame that the page shows in between, after its layout, because
@@ -361,5 +364,8 @@ const MASK_SCRIPT = `(HIDE) => {
     if (isKept) report();
     isKept = false;
   });
-  report();
+  // A frame of another site shows its document before until this one has a frame, and the browser has received it. The capture of
+  // a page waits for the page's own document only.
+  if (top === globalThis) report();
+  else requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(report, ${SETTLE_TIME})));
 }`;
