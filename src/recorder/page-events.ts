@@ -89,7 +89,7 @@ export class PageEvents {
       this.#add(
         'request-failed',
         withoutSecrets(url),
-        `no response for ${((this.#at - at) / 1000).toFixed(1)} s`,
+        `no response yet, after ${((this.#at - at) / 1000).toFixed(1)} s`,
       );
   }
 

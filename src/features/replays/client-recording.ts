@@ -61,6 +61,8 @@ export class ClientRecording {
   /** Once it has started. */
   #started: Recording | undefined;
   #failedAt: number | undefined;
+  /** The last call of the library that failed. */
+  #failedCall: { readonly text: string; readonly failed: string } | undefined;
   #unguard = () => {};
 
   constructor(lease: FeatureContext<ReplaysStep>, settings: RecordingSettings, shown: RecordedLease) {
@@ -116,14 +118,22 @@ export class ClientRecording {
 
   /** Adds an entry to the timeline. Returns a function that ends a call, with the reason if it failed. */
   note(kind: TimelineEntry['kind'], text: string, moment?: number): (failed?: string) => void {
-    return this.#started?.note(kind, text, moment) ?? (() => {});
+    const end = this.#started?.note(kind, text, moment);
+    return (failed) => {
+      if (failed !== undefined) this.#failedCall = { text, failed };
+      end?.(failed);
+    };
   }
 
   /** The lease, or a part of it, has failed. Returns the link to this moment. */
   fail(error: unknown): string | undefined {
     const recording = this.#started;
     if (!recording || recording.ended) return undefined;
-    const at = recording.fail(describeFailure(error));
+    const failure = describeFailure(error);
+    const { text, failed } = this.#failedCall ?? { text: '', failed: '' };
+    // The error of a call does not always name what the call was for.
+    const isOfCall = failed !== '' && failure.startsWith(failed) && !failure.includes(text);
+    const at = recording.fail(isOfCall ? `${failure} · ${text}` : failure);
     this.#failedAt ??= at;
     return momentOf(this.#url(recording), at);
   }
@@ -135,7 +145,8 @@ export class ClientRecording {
    * @param timeout Milliseconds for a video that only the browser itself can write.
    */
   async stop(isReachable: boolean, timeout: number): Promise<void> {
-    const recording = await this.#recording;
+    // The first picture of a page that shows nothing takes seconds.
+    const recording = this.#started ?? (await this.#recording);
     if (!recording || recording.ended) return;
     const { sessionId, emit } = this.#lease;
     recording.result ??= 'ok';
@@ -212,9 +223,9 @@ export class ClientRecording {
     const opening = this.#opening;
     const isHere = (await writing.encoder) !== 'none';
     const hasEncoder = opening && this.#lease.grant.cdpUrl !== undefined;
-    if (isHere || !isReachable || !hasEncoder) return void recording.stop('stopped');
+    if (isHere || !isReachable || !hasEncoder) return void recording.stop('lease-ended');
     const writer = new VideoWriter(async () => ({ source: sourceOf(opening) }));
-    await raceTimeout(timeout, () => recording.stop('stopped', writer)).catch(() => {});
+    await raceTimeout(timeout, () => recording.stop('lease-ended', writer)).catch(() => {});
     await writer.close();
   }
 }

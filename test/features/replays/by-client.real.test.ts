@@ -319,7 +319,7 @@ it('shows why something failed: a request without a response, and a dialog', asy
   ).catch((reason: unknown) => reason);
   const { facts } = read(runOf(error)!.replays[0]!);
   const told = facts.timeline.map(({ kind, text, status }) => `${kind} ${text} ${status ?? ''}`);
-  expect(told).toContainEqual(expect.stringMatching(/^request-failed \S+\/orders no response for \d/));
+  expect(told).toContainEqual(expect.stringMatching(/^request-failed \S+\/orders no response yet, after \d/));
   expect(told).toEqual(
     expect.arrayContaining(['dialog confirm: Really? ', 'dialog It was dismissed. ']) as string[],
   );
