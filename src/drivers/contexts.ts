@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../shared/errors.js';
 import type { ContextChoice, Isolation, Workspace } from './connector.js';
-import { withoutNotes } from './calls/noted-calls.js';
+import { withoutNotes } from '../noted-calls/noted-calls.js';
 import type { SiteDataCleaner } from '../clean/site-data.js';
 import { isError } from '../shared/globals.js';
 

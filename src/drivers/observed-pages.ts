@@ -1,7 +1,7 @@
 import type { ConsoleMessage, Page, Request, Response } from 'playwright-core';
 import type { Observation, ObserveRequest, PageReport } from './connector.js';
 import { isError } from '../shared/globals.js';
-import { NotedCalls, withoutNotes } from './calls/noted-calls.js';
+import { NotedCalls, withoutNotes } from '../noted-calls/noted-calls.js';
 
 interface AnyEmitter {
   on(event: string, listener: (value: never) => void): unknown;

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Opening } from '../../drivers/extension.js';
 import type { FeatureContext } from '../../lease/feature.js';
 import { recordingsFolder } from '../../pool/local-service.js';
-import { BrowserPictures } from '../../recorder/pictures.js';
+import { BrowserPictures, type PicturedBrowser } from '../../recorder/pictures.js';
 import { Recorder } from '../../recorder/recorder.js';
 import type { RecordableBrowser, Recording } from '../../recorder/recording.js';
 import type { TimelineEntry } from '../../recorder/timeline.js';
@@ -14,7 +14,6 @@ import { asError } from '../../shared/errors.js';
 import { propertyOf } from '../../shared/json.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { CdpClient } from '../../wire/cdp-client.js';
-import type { CdpSource } from '../../wire/cdp-source.js';
 import type { RecordingSettings } from './options.js';
 import { RecordingProcess } from './recording-process.js';
 import type { ReplaysStep } from './recordings.js';
@@ -230,7 +229,7 @@ export class ClientRecording {
   }
 }
 
-function sourceOf(opening: Opening): CdpSource {
+function sourceOf(opening: Opening): PicturedBrowser['source'] {
   return async (listeners) => new CdpClient(await opening.openCdp(opening.signal), listeners);
 }
 

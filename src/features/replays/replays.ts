@@ -1,5 +1,5 @@
 import type { ConnectExtension, Opening } from '../../drivers/extension.js';
-import type { Observation } from '../../drivers/observation.js';
+import type { Observation } from '../../drivers/connector.js';
 import type {
   EndWork,
   FeatureContext,

@@ -1,12 +1,12 @@
 import { expect as assertThat } from '@playwright/test';
 import { chromium, type Page } from 'playwright-core';
 import { expect, it, vi } from 'vitest';
-import { withPooledBrowser } from '../../../src/index.js';
-import { findBrowser } from '../../../src/local.js';
-import { playwright, type PlaywrightHandles } from '../../../src/playwright.js';
-import { useLocalPool } from '../../support/local.js';
-import { changesOf, methodsOf, Noting, type Notes } from '../../support/noting.js';
-import { useSite } from '../../support/site.js';
+import { withPooledBrowser } from '../../src/index.js';
+import { findBrowser } from '../../src/local.js';
+import { playwright, type PlaywrightHandles } from '../../src/playwright.js';
+import { useLocalPool } from '../support/local.js';
+import { changesOf, methodsOf, Noting, type Notes } from '../support/noting.js';
+import { useSite } from '../support/site.js';
 
 const used = useLocalPool();
 const site = useSite((_, response) => {

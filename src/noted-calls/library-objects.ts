@@ -1,4 +1,4 @@
-import { isOf } from '../../shared/globals.js';
+import { isOf } from '../shared/globals.js';
 
 /** What an object of a library is. The name in the text of a call. */
 export type Role =

@@ -1,10 +1,10 @@
 import { expect, it, vi } from 'vitest';
 import type { Dialog, ElementHandle, HTTPRequest, Page } from 'puppeteer-core';
-import { withPooledBrowser } from '../../../src/index.js';
-import { puppeteer, type PuppeteerHandles } from '../../../src/puppeteer.js';
-import { useLocalPool } from '../../support/local.js';
-import { changesOf, methodsOf, Noting, type Notes } from '../../support/noting.js';
-import { useSite } from '../../support/site.js';
+import { withPooledBrowser } from '../../src/index.js';
+import { puppeteer, type PuppeteerHandles } from '../../src/puppeteer.js';
+import { useLocalPool } from '../support/local.js';
+import { changesOf, methodsOf, Noting, type Notes } from '../support/noting.js';
+import { useSite } from '../support/site.js';
 
 const used = useLocalPool();
 const site = useSite((_, response) => {

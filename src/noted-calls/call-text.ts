@@ -1,5 +1,5 @@
-import { isError } from '../../shared/globals.js';
-import { excerpt, shortenUrls } from '../../shared/redact.js';
+import { isError } from '../shared/globals.js';
+import { excerpt, shortenUrls } from '../shared/redact.js';
 import { ASSERTION, METHODS, type Shown } from './methods.js';
 import { isMainFrame, type Role } from './library-objects.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeCall, describeFailure } from '../../../src/drivers/calls/call-text.js';
+import { describeCall, describeFailure } from '../../src/noted-calls/call-text.js';
 
 const page = { object: {}, role: 'page', locator: undefined } as const;
 const locator = { object: { toString: () => "locator('#a')" }, role: 'locator', locator: undefined } as const;

@@ -1,5 +1,5 @@
 import { expect, test } from '@playwright/test';
-import { ObservedPages } from '../../../../src/drivers/observed-pages.js';
+import { ObservedPages } from '../../../src/drivers/observed-pages.js';
 
 for (const isNoted of [false, true])
   test(isNoted ? 'noted' : 'not noted', async ({ browser, context, page }) => {

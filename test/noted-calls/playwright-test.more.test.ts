@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { findBrowser } from '../../../src/local.js';
-import { Program } from '../../support/program.js';
+import { findBrowser } from '../../src/local.js';
+import { Program } from '../support/program.js';
 
 const PLAYWRIGHT = join(createRequire(import.meta.url).resolve('@playwright/test/package.json'), '../cli.js');
 
@@ -13,7 +13,7 @@ interface Facts {
 }
 
 it('leaves the steps and errors of Playwright Test as they are, and notes its assertions', async () => {
-  const config = 'test/drivers/calls/suite/playwright.config.ts';
+  const config = 'test/noted-calls/suite/playwright.config.ts';
   const program = new Program([PLAYWRIGHT, 'test', '--config', config], {
     CHROME_PATH: await findBrowser(),
     NO_COLOR: '1',

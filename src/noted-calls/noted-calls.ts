@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { types } from 'node:util';
-import { clock } from '../../shared/clock.js';
-import type { ObserveRequest, OnCallEnd } from '../observation.js';
+import { clock } from '../shared/clock.js';
+import type { NotedCall, NotedPart, OnCallEnd } from './noted-call.js';
 import {
   describeCall,
   describeFailure,
@@ -15,11 +15,12 @@ import { ASSERTION, MAKERS_OF_PUPPETEER, METHODS, UNCHANGED_OF_PUPPETEER } from 
 import { PatchedMethods, type Followed } from './patched-methods.js';
 
 /** Which calls are noted. */
-interface NotedScope extends Pick<ObserveRequest, 'scope'> {
+interface NotedScope {
+  readonly scope: NotedPart;
   readonly library: 'playwright' | 'puppeteer';
   /** The browser, context or page that `scope` names. */
   readonly target: object;
-  readonly onCall: NonNullable<ObserveRequest['onCall']>;
+  readonly onCall: (call: NotedCall) => OnCallEnd | undefined;
 }
 
 /**
