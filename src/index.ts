@@ -10,15 +10,16 @@ export type {
   ContextChoice,
   HowToOpen,
   Isolation,
+  NotedCall,
   Observation,
   ObserveRequest,
+  OnCallEnd,
   PageReport,
   Protocol,
   TestContext,
   TestPage,
   Workspace,
 } from './drivers/connector.js';
-export type { NotedCall, OnCallEnd } from './noted-calls/noted-call.js';
 export {
   InvalidOptionError,
   isPooledBrowserError,

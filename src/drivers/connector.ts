@@ -5,7 +5,14 @@ import type { OpenClient, Socket } from './socket.js';
 import type { Protocol } from '../wire/forms.js';
 
 export type { Protocol } from '../wire/forms.js';
-export type { HowToOpen, Observation, ObserveRequest, PageReport } from './observation.js';
+export type {
+  HowToOpen,
+  NotedCall,
+  Observation,
+  ObserveRequest,
+  OnCallEnd,
+  PageReport,
+} from './observation.js';
 
 /** `'default'`: the browser's own context, with its profile; `'new'`: a fresh context, closed after the lease. */
 export type ContextChoice = 'default' | 'new';

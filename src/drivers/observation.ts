@@ -1,5 +1,3 @@
-import type { NotedCall, OnCallEnd } from '../noted-calls/noted-call.js';
-
 /** How `Connection.openUrl` opens a URL. */
 export interface HowToOpen {
   /** Milliseconds. */
@@ -23,6 +21,21 @@ export interface ObserveRequest<Handles = unknown> {
    */
   readonly onCall?: ((call: NotedCall) => OnCallEnd | undefined) | undefined;
 }
+
+/** A call of the automation library. */
+export interface NotedCall {
+  /** The call without typed values and secrets, as `page.fill("#email")`. */
+  readonly text: string;
+  /** When the call began, by the monotonic clock of this library, in ms. */
+  readonly at: number;
+}
+
+/**
+ * Receives the end of a noted call.
+ *
+ * @param failure The first line of the error, without typed values; undefined for a call that succeeded.
+ */
+export type OnCallEnd = (failure: string | undefined) => void;
 
 /** A console message, an error or a failed request of a page. */
 export interface PageReport {

@@ -76,7 +76,6 @@ export interface Finished {
 /** A leased browser, for its features. `Step` are the events that they may emit. */
 export interface FeatureContext<Step extends AnyStep = AnyStep> {
   readonly sessionId: string;
-  readonly pool: { readonly idOrName: string };
   readonly grant: Grant;
   readonly service: LeasedService;
   /** Aborts when the work must end: by the caller's signal, a timeout, or the loss of the browser. */
@@ -96,6 +95,8 @@ export interface FeatureContext<Step extends AnyStep = AnyStep> {
 
 /** Where a browser was leased, and what a feature can do there without the connection of the library. */
 export interface LeasedService {
+  /** Id or name of the pool. */
+  readonly pool: string;
   /** Which requests it has. */
   readonly facts: BrowserService;
   /** The time at which the service leased the browser, by its clock, in ms. */

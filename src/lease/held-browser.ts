@@ -88,6 +88,7 @@ export class HeldBrowser<Session extends object> {
         facts: pool.service,
         servedAt,
         requests: pool.api,
+        pool: pool.idOrName,
         openInFirstPage: (url) => this.#openInFirstPage(url),
       },
       givenUp: this.#givenUp.signal,

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADDRESS_FILE, type LocalServiceSettings, type StartAnswer } from '../pool/local-service.js';
 import { NO_UDP } from './browser/chromium-flags.js';
+import { browsersThatFit, thisMachine } from '../shared/machine.js';
 import { startLocalPool } from './start-local-pool.js';
 
 /** Milliseconds between two checks of the owner. */
@@ -18,7 +19,7 @@ const input = createInterface({ input: process.stdin });
 const ended = once(input, 'close');
 const [line] = (await once(input, 'line')) as [string];
 const { browser, isLimited, shared, ...settings } = JSON.parse(line) as LocalServiceSettings;
-const { pool: name, size, maxLeases, recordings: folder } = settings;
+const { pool: name, size = browsersThatFit(thisMachine()), maxLeases, recordings: folder } = settings;
 try {
   await using pool = await startLocalPool({
     browser,

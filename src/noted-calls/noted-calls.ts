@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { types } from 'node:util';
 import { clock } from '../shared/clock.js';
-import type { NotedCall, NotedPart, OnCallEnd } from './noted-call.js';
 import {
   describeCall,
   describeFailure,
@@ -14,13 +13,16 @@ import { objectsIn, partsOf, placeOf, roleOf, type Place, type Role } from './li
 import { ASSERTION, MAKERS_OF_PUPPETEER, METHODS, UNCHANGED_OF_PUPPETEER } from './methods.js';
 import { PatchedMethods, type Followed } from './patched-methods.js';
 
+/** Receives why a call failed; undefined for one that succeeded. */
+type OnCallEnd = (failure: string | undefined) => void;
+
 /** Which calls are noted. */
 interface NotedScope {
-  readonly scope: NotedPart;
+  readonly scope: 'browser' | 'context' | 'page';
   readonly library: 'playwright' | 'puppeteer';
   /** The browser, context or page that `scope` names. */
   readonly target: object;
-  readonly onCall: (call: NotedCall) => OnCallEnd | undefined;
+  readonly onCall: (call: { readonly text: string; readonly at: number }) => OnCallEnd | undefined;
 }
 
 /**

@@ -11,7 +11,6 @@ import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
 import { isError } from '../shared/globals.js';
 import { parseJson } from '../shared/json.js';
-import { browsersThatFit, thisMachine } from '../shared/machine.js';
 import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js';
 import { readOption, wholeNumber } from '../shared/options.js';
 import { packageFile } from '../shared/package-file.js';
@@ -23,7 +22,8 @@ import type { LocalBrowserKind, LocalOptions } from './pool-options.js';
 export interface LocalServiceSettings {
   readonly pool: string;
   readonly browser?: LocalBrowserKind | undefined;
-  readonly size: number;
+  /** Default: as many browsers as fit the machine. */
+  readonly size?: number | undefined;
   readonly maxLeases?: number | undefined;
   /** Absolute path of the folder of the recordings. */
   readonly recordings: string;
@@ -68,7 +68,7 @@ const PROBE_TIMEOUT = 10_000;
  */
 export async function startLocalService(
   pool: string,
-  { browser = 'chromium', size = defaultSize(), maxLeases, recordings, owner }: LocalOptions,
+  { browser = 'chromium', size = sizeOfEnvironment(), maxLeases, recordings, owner }: LocalOptions,
 ): Promise<LocalService> {
   const isLimited = environment.allowedHosts() !== undefined;
   const settings = { browser, pool, size, maxLeases, recordings: recordingsFolder(recordings), isLimited };
@@ -200,9 +200,9 @@ function readOwn(folder: string): string | undefined {
   }
 }
 
-function defaultSize(): number {
+function sizeOfEnvironment(): number | undefined {
   const size = environment.localSize();
-  if (size === undefined) return browsersThatFit(thisMachine());
+  if (size === undefined) return undefined;
   return readOption(wholeNumber(1), 'BROWSER_POOL_LOCAL_SIZE', Number(size));
 }
 

@@ -57,6 +57,8 @@ export class ClientRecording {
   /** This process is to record. */
   hasBegun = false;
   #recording: Promise<Recording | undefined> | undefined;
+  /** Resolves when a further connection is recorded, too. */
+  #again: Promise<unknown> | undefined;
   /** Once it has started. */
   #started: Recording | undefined;
   #failedAt: number | undefined;
@@ -86,10 +88,9 @@ export class ClientRecording {
 
   /** Resolves when the recording sees what pages do, or after a while. Never rejects. */
   async attached(): Promise<void> {
-    const recording = this.#started;
     const over = this.#recording?.then(() => {});
-    const both = recording && Promise.race([recording.attached, over]);
-    if (both) await raceTimeout(ATTACH_TIMEOUT, async () => both).catch(() => {});
+    const attached = this.#again ?? Promise.race([this.#started?.attached ?? over, over]);
+    await raceTimeout(ATTACH_TIMEOUT, async () => attached).catch(() => {});
   }
 
   /** The replay; undefined if there is none. */
@@ -183,7 +184,10 @@ export class ClientRecording {
   #follow(opening: Opening): void {
     const browser = this.#browserOver(opening);
     if (!this.#recording) this.#recording = this.#start(browser);
-    else void this.#recording.then((recording) => recording?.follow(browser)).catch(() => {});
+    else {
+      this.#again = this.#recording.then((recording) => recording?.follow(browser));
+      this.#again.catch(() => {});
+    }
   }
 
   /** With WebDriver BiDi alone, the browser has no further connection. */
@@ -194,9 +198,9 @@ export class ClientRecording {
   }
 
   async #start(browser: RecordableBrowser): Promise<Recording | undefined> {
-    const { sessionId, pool, service, givenUp, emit, addError } = this.#lease;
+    const { sessionId, service, givenUp, emit, addError } = this.#lease;
     const { name, tags } = this.#shown;
-    const session = { sessionId, leaseId: sessionId, leaseName: name, tags, pool: pool.idOrName };
+    const session = { sessionId, leaseId: sessionId, leaseName: name, tags, pool: service.pool };
     const { frameRate = FRAME_RATE, maxDuration, single: isSingle, hide } = this.#settings;
     const plan = { framerate: frameRate, maxDuration, isSingle, hide, goesOn: true };
     const onStarted = (recording: Recording) => {

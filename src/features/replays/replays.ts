@@ -30,10 +30,13 @@ export class Replays implements LeaseFeature {
   #recordings: Recordings | undefined;
   /** What this process records. */
   #client: ClientRecording | undefined;
+  /** The lease, or its run. */
+  #whole: Work | undefined;
   /** The calls of the library in the whole browser. */
   #calls: Observation | undefined;
   /** No automation library reports what it does. */
   #showsCommands = false;
+  #stack: Opening['shared']['stack'] | undefined;
   #hasWarned = false;
   /** Since the end of the lease. */
   #listed: Listed = { replays: [], replayStatus: 'none' };
@@ -59,15 +62,19 @@ export class Replays implements LeaseFeature {
     this.#client = client ? new ClientRecording(lease, recording, this.#settings) : undefined;
     if (isByClient(recording)) this.#client?.begin();
     const known = Array.isArray(earlier) ? earlier.map(String) : undefined;
-    recordings.begin(known, () => this.#client?.begin());
+    const recordInstead = () => {
+      this.#client?.begin();
+      if (this.#client) this.#observe(this.#client);
+    };
+    recordings.begin(known, recordInstead);
   }
 
   async connect(_lease: FeatureContext, opening: Opening): Promise<ConnectExtension | undefined> {
     const client = this.#client;
     client?.connect(opening);
     if (!client?.hasBegun) return undefined;
-    const note = (text: string) => void client.note('command', text);
-    opening.shared.stack.add(shownCommands(note, () => this.#showsCommands));
+    this.#stack = opening.shared.stack;
+    if (this.#showsCommands) this.#showCommands(client);
     return { useBrowser: () => client.attached() };
   }
 
@@ -77,10 +84,11 @@ export class Replays implements LeaseFeature {
     const { kind, title = '' } = work;
     if (kind !== 'task') {
       // Its tests are parts of it.
-      this.#calls ??= observeCalls(work, client);
-      this.#showsCommands = this.#calls === undefined;
+      this.#whole = work;
+      this.#observe(client);
       return undefined;
     }
+    if (!client.hasBegun) return undefined;
     client.note('mark', title);
     const calls = this.#calls ? undefined : observeCalls(work, client);
     return async (end) => {
@@ -147,6 +155,18 @@ export class Replays implements LeaseFeature {
 
   get #isRecording(): boolean {
     return this.#settings.replays === 'record';
+  }
+
+  /** Shows in the recording of this process what the whole lease does. */
+  #observe(client: ClientRecording): void {
+    if (!client.hasBegun || !this.#whole || this.#calls) return;
+    this.#calls = observeCalls(this.#whole, client);
+    this.#showsCommands = this.#calls === undefined;
+    if (this.#showsCommands) this.#showCommands(client);
+  }
+
+  #showCommands(client: ClientRecording): void {
+    this.#stack?.add(shownCommands((text) => void client.note('command', text)));
   }
 
   /** Whatever this process hides, the recording of the service shows. */

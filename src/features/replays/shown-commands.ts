@@ -36,18 +36,14 @@ const LONGEST_URL = 300;
 /** A moving mouse is no action. */
 const UNSHOWN_TYPES = new Set(['mouseMoved', 'mouseReleased', 'keyUp', 'touchMove', 'touchEnd']);
 
-/**
- * Shows the commands of clients that no automation library reports.
- *
- * @param isShown Whether the automation library itself is such a client.
- */
-export function shownCommands(note: (text: string) => void, isShown: () => boolean): Layer {
+/** Shows the commands of clients that no automation library reports. */
+export function shownCommands(note: (text: string) => void): Layer {
   return {
     name: 'shown-commands',
     commands: {
-      '*': ({ method, params, client: { kind } }, next) => {
+      '*': ({ method, params }, next) => {
         const name = Object.hasOwn(SHOWN, method) ? SHOWN[method] : undefined;
-        if (name !== undefined && (kind === 'further' || isShown())) {
+        if (name !== undefined) {
           const value: unknown = (params as Record<string, unknown>)[name];
           const shown =
             typeof value === 'string' ? ` ${name === 'url' ? shortenUrls(value, LONGEST_URL) : value}` : '';
