@@ -178,6 +178,7 @@ export const EVENTS = {
     responseHeaders: may(v.array(v.looseObject({ name: text, value: may(text) }))),
     request: v.object({
       url: text,
+      urlFragment: may(text),
       // Any, also of a client that changes it: the browser waits for an answer to each request.
       method: text,
       headers: v.record(text, text),

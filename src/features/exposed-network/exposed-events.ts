@@ -1,12 +1,18 @@
 import { TextDecoder } from 'node:util';
 import { onAbort } from '../../shared/abort.js';
 import { clock, delay, startTimer } from '../../shared/clock.js';
+import type { Channel, ChannelKind } from './bridge.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { ExposedResponse, Unread } from './response-bodies.js';
 import type { BridgeInPage } from './page-bridge.js';
 
-/** The type of the event that ends each part of a stream but the last one. */
-export const PART_ENDS = 'exposed-network-part-ends';
+/** What the script in pages needs to know. */
+export const EVENT_VALUES = {
+  /** The type of the event that ends each part of a stream but the last one. */
+  partEnds: 'exposed-network-part-ends',
+  /** Precedes the id of an EventSource, at the end of the fragment of its URL. No server receives a fragment. */
+  mark: 'exposed-event-source-',
+};
 /** Milliseconds in which the first events can arrive with the response, and the longest time of a part without events. */
 const FIRST_WAIT = 20;
 const LONGEST_WAIT = 60_000;
@@ -27,23 +33,22 @@ export interface EventsRequest {
   /** The document, or worker, of the EventSource. */
   readonly frameId: string;
   readonly url: ExposedUrl;
-  /** Undefined if the server is of the origin of the document. */
-  readonly origin: string | undefined;
-  readonly hasCookies: boolean;
+  /** The id of the EventSource, a secret of its document. */
+  readonly source: string;
 }
 
-/** Whether a request may receive what a server sends to an earlier one. */
-function mayContinue(before: EventsRequest, asked: EventsRequest): boolean {
-  const isOfSame = (['frameId', 'url', 'origin'] as const).every((name) => before[name] === asked[name]);
-  // A document can set cookies for its own origin meanwhile, and always sends them there.
-  return isOfSame && (asked.origin === undefined || asked.hasCookies || !before.hasCookies);
+/** Returns the id of the EventSource that has sent a request. Undefined for what something else has sent. */
+export function sourceOf({ urlFragment }: { readonly urlFragment?: string | undefined }): string | undefined {
+  return urlFragment?.split(EVENT_VALUES.mark)[1];
 }
 
 /**
  * The streams of events of EventSources. No command of CDP delivers a response in parts, so each part is a response of its own, after
  * which the EventSource connects again, while the connection to its server stays open.
  */
-export class EventStreams {
+export class EventStreams implements ChannelKind {
+  /** A channel of this kind ends when it is opened. */
+  readonly most = Number.POSITIVE_INFINITY;
   readonly #all = new Set<EventStream>();
   readonly #signal: AbortSignal;
 
@@ -51,16 +56,20 @@ export class EventStreams {
     this.#signal = signal;
   }
 
-  /**
-   * Returns the stream of an EventSource that connects again, which may be over. An interception does not see the id of the last event,
-   * which would tell two of one document and URL apart. Another document can request the URL, too, with its own origin, or without cookies:
-   * what a server sent to the one that has them is not for the other one.
-   */
-  take(asked: EventsRequest): EventStream | undefined {
-    const waiting = [...this.#all].filter(({ isAbsent, request }) => isAbsent && mayContinue(request, asked));
-    const taken = waiting.find(({ request }) => request.hasCookies === asked.hasCookies) ?? waiting[0];
+  /** Returns the stream of an EventSource that connects again, which may be over. Each EventSource has streams of its own only. */
+  take({ frameId, url, source }: EventsRequest): EventStream | undefined {
+    const taken = [...this.#all].find(
+      ({ isAbsent, request }) =>
+        isAbsent && request.source === source && request.frameId === frameId && request.url === url,
+    );
     if (taken?.isOver) this.#all.delete(taken);
     return taken;
+  }
+
+  /** A page has closed an EventSource, perhaps between two parts, when the browser has no request of it. */
+  opened(channel: Channel, source: string): void {
+    channel.end();
+    for (const stream of this.#all) if (stream.request.source === source) stream.close();
   }
 
   /** The document, or the worker, of a frame was left: the next one connects by itself. */
@@ -182,7 +191,7 @@ export class EventStream {
     const mark = events.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : '';
     const body = this.#hasEnded
       ? `retry: ${this.#retry}\n\n${events}`
-      : `${mark}${events}retry: ${PAUSE}\nevent: ${PART_ENDS}\ndata:\n\n`;
+      : `${mark}${events}retry: ${PAUSE}\nevent: ${EVENT_VALUES.partEnds}\ndata:\n\n`;
     const { headers } = this.#response;
     const isFirst = this.#isFirst;
     this.#isFirst = false;
@@ -209,30 +218,48 @@ function endOfEvents(text: string): number {
 }
 
 /**
- * Hides from a page, or a worker, that its EventSources connect again after each part of their streams. Runs there, before the page's
- * own scripts, and so uses nothing of this module.
- *
- * @param partEnds The type of the event that ends a part.
+ * Hides from a page, or a worker, that its EventSources of exposed hosts connect again after each part of their streams. Runs there, before
+ * the page's own scripts, and so uses nothing of this module.
  */
-export function hideReconnects(_bridge: BridgeInPage, partEnds: string): void {
+export function hideReconnects(bridge: BridgeInPage, { partEnds, mark }: typeof EVENT_VALUES): void {
   const Native = globalThis.EventSource;
   if (typeof Native !== 'function') return;
-  const readyState = Object.getOwnPropertyDescriptor(Native.prototype, 'readyState');
-  const stateOf = (source: EventSource) => readyState?.get?.call(source) as number;
+  const { prototype } = Native;
+  const before = Object.getOwnPropertyDescriptors(prototype);
+  const stateOf = (source: EventSource) => before.readyState.get!.call(source);
+  /** The URLs that pages have named, and the ids. */
+  const opened = new WeakMap<EventSource, { readonly url: string; readonly id: string }>();
   /** Those whose part has ended, and those that connect again. */
   const ended = new WeakSet<EventSource>();
   const reopening = new WeakSet<EventSource>();
-  Object.defineProperty(Native.prototype, 'readyState', {
-    get(this: EventSource) {
-      const state = stateOf(this);
-      return state === 0 && (ended.has(this) || reopening.has(this)) ? 1 : state;
+  const readyState = function (this: EventSource) {
+    const state = stateOf(this);
+    return state === 0 && (ended.has(this) || reopening.has(this)) ? 1 : state;
+  };
+  const url = function (this: EventSource): string {
+    return opened.get(this)?.url ?? before.url.get!.call(this);
+  };
+  const close = new Proxy(before.close.value!, {
+    apply(target, self: EventSource, parameters) {
+      Reflect.apply(target, self, parameters as []);
+      const id = opened.get(self)?.id;
+      if (id !== undefined) bridge.open('closing', `${Math.random()}`, id, () => {}).end();
     },
-    configurable: true,
-    enumerable: true,
   });
+  Object.defineProperty(prototype, 'readyState', { ...before.readyState, get: readyState });
+  Object.defineProperty(prototype, 'url', { ...before.url, get: url });
+  Object.defineProperty(prototype, 'close', { ...before.close, value: close });
+
   globalThis.EventSource = new Proxy(Native, {
-    construct(target, parameters: [string | URL], newTarget) {
-      const source = Reflect.construct(target, parameters, newTarget) as EventSource;
+    construct(target, parameters: [string | URL, EventSourceInit?], newTarget) {
+      const exposed = parameters.length > 0 ? bridge.exposedUrlOf(parameters[0]) : undefined;
+      if (!exposed) return Reflect.construct(target, parameters, newTarget) as EventSource;
+      const { href } = exposed;
+      const id = crypto.getRandomValues(new Uint32Array(4)).join('-');
+      exposed.hash += `${mark}${id}`;
+      const [, ...options] = parameters;
+      const source = Reflect.construct(target, [exposed.href, ...options], newTarget) as EventSource;
+      opened.set(source, { url: href, id });
       // Before all listeners of the page.
       source.addEventListener(partEnds, () => ended.add(source));
       source.addEventListener('error', (event) => {

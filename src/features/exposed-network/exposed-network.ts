@@ -7,7 +7,7 @@ import type { EventParams, Session } from '../../wire/layer.js';
 import { Bodies } from './response-bodies.js';
 import { BrowserClients } from './browser-clients.js';
 import type { ExposePlan, ExposedConnection } from './context.js';
-import { EventStreams, PART_ENDS, hideReconnects } from './exposed-events.js';
+import { EVENT_VALUES, EventStreams, hideReconnects } from './exposed-events.js';
 import { ExposedSender } from './exposed-request.js';
 import { RequestBodies, ExposedUploads, UPLOAD_VALUES } from './request-bodies.js';
 import { NAME, PageBridge } from './bridge.js';
@@ -163,6 +163,7 @@ export class Interception {
       body: streams,
       upload: kept,
       socket: new ExposedWebSockets(context),
+      closing: connection.events,
     };
     this.#bridge = new PageBridge(context, kinds);
     this.#context = { ...context, streams, kept };
@@ -235,6 +236,6 @@ export function pageScript({ pattern }: ExposedHosts): string {
     `(${String(replace)})(bridge, ${JSON.stringify(values)});`;
   return `((bridge) => { if (!bridge) return;
     ${call(replaceWebSocket, SAID)} ${call(replaceFetch, FETCH_VALUES)}
-    ${call(hideReconnects, PART_ENDS)} ${call(replaceUploads, UPLOAD_VALUES)}
+    ${call(hideReconnects, EVENT_VALUES)} ${call(replaceUploads, UPLOAD_VALUES)}
   })((${String(openBridge)})('${NAME}', ${JSON.stringify(pattern.source)}));`;
 }

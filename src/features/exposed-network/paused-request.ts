@@ -13,7 +13,7 @@ import {
 } from './response-bodies.js';
 import { timeOf } from './browser-clients.js';
 import type { Context } from './context.js';
-import { LEFT, type EventsRequest, type EventStream } from './exposed-events.js';
+import { LEFT, type EventsRequest, type EventStream, sourceOf } from './exposed-events.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import type { Received } from './exposed-request.js';
 import { isOwnHeader, type ExposedStreams, type TrackedRequest } from './exposed-streams.js';
@@ -124,13 +124,11 @@ export class PausedRequest {
   async #answer(signal: AbortSignal): Promise<void> {
     const { clients, targets, events, uploads, sender } = this.#context;
     const { frameId, request } = this.#paused;
-    const isOfEventSource = this.#isOfEventSource;
-    const before = isOfEventSource ? events.take(this.#ofEvents) : undefined;
+    const ofEvents = this.#ofEvents;
+    const before = ofEvents && events.take(ofEvents);
     if (before?.isOver === false) return this.#fulfil(await before.next(signal));
     // The browser adds these below the interception.
-    const added: Record<string, string> = isOfEventSource
-      ? { Pragma: 'no-cache', 'Cache-Control': 'no-cache' }
-      : {};
+    const added: Record<string, string> = ofEvents ? { Pragma: 'no-cache', 'Cache-Control': 'no-cache' } : {};
     if (before && before.lastId !== '') added['Last-Event-ID'] = before.lastId;
     const conditions = await clients.conditionsOf(targets, frameId);
     if (conditions?.offline) throw failure('OFFLINE');
@@ -176,7 +174,7 @@ export class PausedRequest {
     const { resourceType, networkId, request } = this.#paused;
     if (!received.stream) return undefined;
     if (isStreamOfEvents(received)) {
-      if (this.#isOfEventSource) return 'events';
+      if (this.#ofEvents) return 'events';
       return this.#isOfFetch ? 'parts' : undefined;
     }
     if (resourceType === 'Media') return isRange(received) ? 'range' : undefined;
@@ -204,7 +202,7 @@ export class PausedRequest {
     const { networkId, request } = this.#paused;
     const { events, streams } = this.#context;
     if (way === 'range') return beginningOf(unread, signal);
-    if (way === 'events') return events.begin(this.#ofEvents, unread, before).next(signal);
+    if (way === 'events') return events.begin(this.#ofEvents!, unread, before).next(signal);
     if (way === 'file') return this.#placeholder(unread);
     const page = this.#session ? pageOf(this.#session).target.id : '';
     return streams.begin(unread, { page, networkId, isCors: request.headers['Origin'] !== undefined });
@@ -255,15 +253,11 @@ export class PausedRequest {
     void this.#context.targets.warn(frameId, `${name}: ${text}`);
   }
 
-  get #ofEvents(): EventsRequest {
+  /** Undefined if no EventSource has sent it. */
+  get #ofEvents(): EventsRequest | undefined {
     const { frameId, request } = this.#paused;
-    const { Origin: origin, Cookie: cookies } = request.headers;
-    return { frameId, url: this.#url, origin, hasCookies: cookies !== undefined };
-  }
-
-  get #isOfEventSource(): boolean {
-    const { method, headers } = this.#paused.request;
-    return method === 'GET' && headers['Accept'] === 'text/event-stream' && !this.#isOfFetch;
+    const source = sourceOf(request);
+    return source === undefined ? undefined : { frameId, url: this.#url, source };
   }
 
   /** Whether the page can read its response in parts. */

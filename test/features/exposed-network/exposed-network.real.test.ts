@@ -45,6 +45,8 @@ const FORM =
 
 /** The streams of /live. */
 const live: ServerResponse[] = [];
+/** The cookies of the streams of /counted that have ended. */
+const left: string[] = [];
 /** Answers of the app, by path. */
 const APP: Record<string, (request: IncomingMessage, response: ServerResponse) => unknown> = {
   '/': (_request, response) => response.writeHead(200, HTML).end(`<title>app</title>${FORM}`),
@@ -86,6 +88,27 @@ const APP: Record<string, (request: IncomingMessage, response: ServerResponse) =
     response.writeHead(200, all).write(`data: first of ${whose}\n\n`);
     const timer = setInterval(() => response.write(`data: next of ${whose}\n\n`), 20);
     response.once('close', () => clearInterval(timer));
+  },
+  '/counted': ({ headers }, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    let count = 0;
+    const say = () => response.write(`data: ${headers.cookie} ${count++}\n\n`);
+    say();
+    const timer = setInterval(say, 30);
+    response.once('close', () => {
+      clearInterval(timer);
+      left.push(headers.cookie ?? '');
+    });
+  },
+  '/few': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    void (async () => {
+      for (const count of [1, 2, 3]) {
+        response.write(`data: ${count}\n\n`);
+        await setTimeout(60);
+      }
+      response.end();
+    })();
   },
   '/worker.js': (_request, response) =>
     response
@@ -351,6 +374,51 @@ describe('with Playwright', () => {
       return [own, reloaded, await first('{ withCredentials: true }'), await first()];
     });
     expect(value).toEqual(['first of me=1', 'first of me=1', 'refused', 'first of nobody']);
+  });
+
+  it('opens a stream of its own for each EventSource of one URL, and ends that of a closed one', async () => {
+    const { value } = await visit(async ({ page }) => {
+      const seen = await page.evaluate(`(async () => {
+        const begin = () => {
+          const source = new EventSource('/counted#part');
+          const seen = [];
+          const enough = new Promise((resolve) => {
+            source.onmessage = ({ data }) => seen.push(data) === 8 && resolve();
+          });
+          return { source, seen, enough };
+        };
+        document.cookie = 'me=first';
+        const one = begin();
+        await new Promise((resolve) => (one.source.onopen = resolve));
+        document.cookie = 'me=second';
+        const other = begin();
+        await Promise.all([one.enough, other.enough]);
+        one.source.close();
+        document.cookie = 'me=third';
+        const third = begin();
+        await third.enough;
+        other.source.close();
+        return [one.source.url, ...[one, other, third].map(({ seen }) => seen.slice(0, 8).join())];
+      })()`);
+      // The third one stays open.
+      await expect.poll(() => left.toSorted()).toEqual(['me=first', 'me=second']);
+      return seen;
+    });
+    const eight = (of: string) => Array.from({ length: 8 }, (_, count) => `me=${of} ${count}`).join();
+    expect(value).toEqual([`${app}/counted#part`, eight('first'), eight('second'), eight('third')]);
+  });
+
+  it('delivers a stream of events whole to an XMLHttpRequest that asks for one', async () => {
+    const { value } = await visit(({ page }) =>
+      page.evaluate(`new Promise((resolve) => {
+        const request = new XMLHttpRequest();
+        request.open('GET', '/few');
+        request.setRequestHeader('Accept', 'text/event-stream');
+        request.onloadend = () => resolve(request.responseText);
+        request.send();
+      })`),
+    );
+    expect(value).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
   });
 
   it('refuses a WebSocket without TLS in a page of HTTPS, except to this machine', async () => {

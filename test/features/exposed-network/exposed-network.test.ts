@@ -321,7 +321,7 @@ describe('a request of an exposed URL', () => {
     const events = new PassThrough();
     const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
     const streams = new EventStreams(signal);
-    const asked = { frameId: 'frame', url: EVENTS, origin: undefined, hasCookies: false };
+    const asked = { frameId: 'frame', url: EVENTS, source: 'one' };
     const textOf = async (stream: EventStream) => String((await stream.next(signal)).body);
     events.write('retry: 9999999999\ndata: first\n\n');
     const stream = streams.begin(asked, { ...unread, rest: events });
@@ -373,7 +373,7 @@ describe('a request of an exposed URL', () => {
   it('keeps the id and the time of a stream of events for those that follow, and only its first mark of byte order is none', async () => {
     const { signal } = new AbortController();
     const streams = new EventStreams(signal);
-    const asked = { frameId: 'frame', url: EVENTS, origin: undefined, hasCookies: false };
+    const asked = { frameId: 'frame', url: EVENTS, source: 'one' };
     const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
     const begin = (text: string, before?: EventStream) => {
       const rest = new PassThrough();
@@ -397,7 +397,7 @@ describe('a request of an exposed URL', () => {
   it('lets the server of a stream of events wait while its page takes none', async () => {
     const events = new PassThrough();
     const unread = { status: 200, reason: '', headers: [], sent: {}, body: [], isCut: false, free: () => {} };
-    const asked = { frameId: 'frame', url: EVENTS, origin: undefined, hasCookies: false };
+    const asked = { frameId: 'frame', url: EVENTS, source: 'one' };
     const { signal } = new AbortController();
     const stream = new EventStreams(signal).begin(asked, { ...unread, rest: events });
     for (let count = 0; count < 30; count++) events.write(`data: ${'x'.repeat(100_000)}\n\n`);
