@@ -338,6 +338,9 @@ const cookie = v.looseObject({
 /** The results of commands that this library reads. */
 export const RESULTS = {
   'Browser.getVersion': v.looseObject({ product: may(text), userAgent: may(text) }),
+  'Network.getSecurityIsolationStatus': v.object({
+    status: v.object({ coep: may(v.object({ value: text })) }),
+  }),
   'Network.fetchSchemefulSite': v.object({ schemefulSite: text }),
   'Target.getTargets': v.object({ targetInfos: things(targetInfo) }),
   'Target.createTarget': v.object({ targetId: text }),

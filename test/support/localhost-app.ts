@@ -312,6 +312,14 @@ const ANSWERS: Record<string, Answer> = {
     response.writeHead(200, { 'content-type': 'application/manifest+json' }).end('{"name":"app"}'),
   '/font.woff2': text('no font', { 'content-type': 'font/woff2' }),
   '/favicon.ico': (_request, response) => response.writeHead(404).end(),
+  /** With the type, the body and the headers of the query. */
+  '/any': ({ url }, response) => {
+    const { searchParams } = new URL(url!, 'http://a');
+    const named = searchParams.getAll('header').map((one) => one.split(': ') as [string, string]);
+    response.setHeader('content-type', searchParams.get('type') ?? 'text/html');
+    for (const [name, value] of named) response.appendHeader(name, value);
+    response.end(searchParams.get('body') ?? '<title>any</title>');
+  },
   '/gzip': (_request, response) => encoded(response, 'gzip', zlib.gzipSync(SENTENCE)),
   '/deflate': (_request, response) => encoded(response, 'deflate', zlib.deflateRawSync(SENTENCE)),
   '/br': (_request, response) => encoded(response, 'br', zlib.brotliCompressSync(SENTENCE)),

@@ -144,7 +144,7 @@ export class PausedRequest {
       if (response.isCut) this.#warn(CUT);
       const time = conditions ? timeOf(conditions, upload.bytes, response.body) : 0;
       if (time > 0) await delay(Math.max(0, started + time - clock.now()), signal);
-      if (await isKeptBack(this.#paused, response.headers, this.#context)) throw failure('KEPT_BACK');
+      if (await isKeptBack(this.#paused, response, this.#context)) throw failure('KEPT_BACK');
       signal.throwIfAborted();
       const { rest } = response;
       if (rest) first = await this.#begin({ ...response, rest }, { way, before }, signal);

@@ -2,32 +2,75 @@ import { isIP } from 'node:net';
 import type { CdpClient } from '../../wire/cdp-client.js';
 import type { EventParams, ResultOf, Session } from '../../wire/layer.js';
 import { isTrustworthy, valueOf } from './exposed-request.js';
+import type { ExposedResponse } from './response-bodies.js';
 import type { Context } from './context.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import { pageOf, type Place } from './targets.js';
 
 type Cookie = ResultOf<'Storage.getCookies'>['cookies'][number];
 
-/** Whether the server keeps a response from pages of other origins: the browser checks this only on its own connections. */
+/** Whether a response is kept from pages of other origins: the browser checks this only on its own connections. */
 export async function isKeptBack(
-  { request, frameId, resourceType }: EventParams<'Fetch.requestPaused'>,
-  headers: readonly string[],
+  { request, frameId, resourceType = '' }: EventParams<'Fetch.requestPaused'>,
+  { headers, body }: Pick<ExposedResponse, 'headers' | 'body'>,
   { targets, cdp }: Context,
 ): Promise<boolean> {
-  const policy = valueOf('cross-origin-resource-policy', headers) ?? '';
-  if (resourceType === 'Document' || !/^same-(origin|site)$/.test(policy)) return false;
+  if (resourceType === 'Document') return false;
   // A request of CORS has rules of its own.
   const isAllowed = valueOf('access-control-allow-origin', headers) !== undefined;
   if (request.headers['Origin'] !== undefined && isAllowed) return false;
   const [origin, session] = await Promise.all([targets.originOf(frameId), targets.containing(frameId)]);
   if (origin === undefined || session === undefined) return false;
+  const server = new URL(request.url);
+  if (origin === server.origin) return false;
+  if (LOADED_OPAQUELY.test(resourceType) && isUnreadable(headers, body)) return true;
+  let policy = valueOf('cross-origin-resource-policy', headers) ?? '';
+  if (!/^(same-(origin|site)|cross-origin)$/.test(policy)) {
+    const embedder = await embedderPolicyOf(frameId, session, cdp);
+    policy = embedder === 'RequireCorp' ? 'same-origin' : 'cross-origin';
+  }
+  if (policy === 'cross-origin') return false;
   // A document without an origin is of no site.
   if (!URL.canParse(origin)) return true;
-  const [page, server] = [new URL(origin), new URL(request.url)];
-  if (page.origin === server.origin) return false;
+  const page = new URL(origin);
   const isLessSecure = page.protocol !== 'https:' && server.protocol === 'https:';
   if (policy === 'same-origin' || isLessSecure) return true;
   return !(await areOfOneSite([page, server], cdp, session.id));
+}
+
+/** Returns the policy of a document for what it embeds, as the browser names it. A service worker and a shared worker have none here. */
+async function embedderPolicyOf(frameId: string, session: Session, cdp: CdpClient): Promise<string> {
+  const asked = cdp.send('Network.getSecurityIsolationStatus', { frameId }, pageOf(session).id);
+  return asked.then(
+    ({ status }) => status.coep?.value ?? '',
+    () => '',
+  );
+}
+
+/** What a page can run or show, but not read. */
+const LOADED_OPAQUELY = /^(Script|Stylesheet|Image|Media)$/;
+/** Types of which a page of another origin can load nothing opaquely. */
+const NEVER_LOADED =
+  /^(application\/(x-)?(gzip|protobuf|protobuffer|zip|pdf|ms(word|excel|powerpoint)(-template)?)|application\/vnd\.(ces-quick|ms-|openxmlformats-officedocument|\w+-openxml).*|multipart\/(byteranges|signed)|text\/(csv|event-stream|vtt))$/;
+/** The types of data, and the beginning of such a body. A script can begin with a comment of HTML, which ends with its line. */
+const DATA: readonly (readonly [type: RegExp, beginning: RegExp])[] = [
+  [
+    /^text\/(html|plain)$/,
+    /^\s*(<!--((?!-->)[^])*-->[^\r\n]*[\r\n]\s*)*<(!doctype html|script|html|head|iframe|h1|div|font|table|a|style|title|b|body|br|p)[\s>]/i,
+  ],
+  [/^(text\/(xml|plain)|application\/xml|(?!image\/svg).*\+xml)$/, /^\s*<\?xml/],
+  [/^(text\/(json|plain)|application\/json|.*\+json)$/, /^\s*\{\s*"(?:[^"\\]|\\.)*"\s*:/],
+];
+/** Bytes of a body in which its beginning is looked for. */
+const SNIFFED = 1024;
+
+/** Whether a response is data that pages of other origins may not load opaquely: the browser's Opaque Response Blocking. */
+function isUnreadable(headers: readonly string[], [first]: readonly Buffer[]): boolean {
+  const [type = ''] = (valueOf('content-type', headers) ?? '').toLowerCase().split(/[\s;]/);
+  if (NEVER_LOADED.test(type)) return true;
+  const isExact = /^nosniff$/i.test(valueOf('x-content-type-options', headers) ?? '');
+  const text = String(first?.subarray(0, SNIFFED)).replace(/^\uFEFF/, '');
+  return DATA.some(([types, beginning]) => types.test(type) && (isExact || beginning.test(text)));
 }
 
 /**

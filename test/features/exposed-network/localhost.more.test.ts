@@ -504,6 +504,75 @@ const ROWS: Record<string, Row[]> = {
       },
     ],
     [
+      'Opaque Response Blocking: data of another site as a script',
+      async ({ inPage, page, other }) => {
+        const found = [];
+        for (const [type, body] of [
+          ['application/json', '{"name":1}'],
+          ['application/json', '[1]'],
+          ['application/json', '"name"'],
+          ['application/ld+json', '{"name":1}'],
+          ['text/html', '<!-- a --><html>ran'],
+          ['text/html', '<!-- a -->\n<html>ran'],
+          ['text/html', 'ran = 1'],
+          ['text/xml', '<?xml version="1.0"?>'],
+          ['text/plain', '{"name":1}'],
+          ['text/plain', 'ran = 1'],
+          ['text/csv', 'ran = 1'],
+          ['text/event-stream', 'data: ran'],
+          ['application/pdf', 'ran = 1'],
+          ['application/x-protobuf', 'ran = 1'],
+          ['application/octet-stream', 'ran = 1'],
+          ['text/javascript', 'ran = 1'],
+        ] as const)
+          for (const header of ['x-a: b', 'x-content-type-options: nosniff']) {
+            const query = new URLSearchParams({ type, body, header });
+            const ran =
+              await inPage(`const s = document.createElement('script'); s.src = '${other}/any?${query}';
+              delete globalThis.ran; document.head.append(s);
+              return new Promise((resolve) => { s.onload = s.onerror = ({ type }) => resolve([type, globalThis.ran]); })`);
+            found.push([type, header, ran]);
+          }
+        return [await page.title(), found];
+      },
+    ],
+    [
+      'Cross-Origin-Embedder-Policy: what a document embeds',
+      async ({ inPage, page, at, other }) => {
+        await page.goto(`${at}/isolated`);
+        const embed = (where: string) => `const load = (name, src) => new Promise((resolve) => {
+            const one = Object.assign(document.createElement(name), { src }); one.onload = one.onerror = ({ type }) => resolve([name, type]); document.head.append(one); });
+          const found = [await fetch('${where}&fetch', { mode: 'no-cors' }).then((r) => r.type, String),
+            await load('script', '${where}&type=text/javascript&body=1'),
+            await load('img', '${where}&type=image/svg%2Bxml&body=' + encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'))];
+          const worker = new Worker('/any?' + new URLSearchParams([['type', 'text/javascript'], ['header', 'cross-origin-embedder-policy: require-corp'],
+            ['body', "onmessage = ({ data }) => fetch(data, { mode: 'no-cors' }).then((r) => postMessage(r.type), (e) => postMessage(String(e)))"]]));
+          worker.postMessage('${where}&worker');
+          return [...found, await new Promise((resolve) => { worker.onmessage = ({ data }) => resolve(data); })];`;
+        return [
+          await inPage('return crossOriginIsolated'),
+          await inPage(embed(`${other}/any?a`)),
+          await inPage(
+            embed(`${other}/any?header=${encodeURIComponent('cross-origin-resource-policy: cross-origin')}`),
+          ),
+          await inPage(
+            embed(`${other}/any?header=${encodeURIComponent('cross-origin-resource-policy: same-site')}`),
+          ),
+          await inPage(embed(`${at}/any?a`)),
+        ];
+      },
+    ],
+    [
+      'Document-Isolation-Policy: what a document embeds',
+      async ({ inPage, page, at, other }) => {
+        await page.goto(
+          `${at}/any?header=${encodeURIComponent('document-isolation-policy: isolate-and-require-corp')}`,
+        );
+        return inPage(`return fetch('${other}/any', { mode: 'no-cors' }).then((r) => r.type, String)`);
+      },
+      'CDP does not report this policy of a document: nothing is blocked',
+    ],
+    [
       'CORS: preflights',
       async ({ inPage, other, app }) => [
         await inPage(ofFetch(`'${other}/cors', { method: 'PUT', headers: { 'x-allowed': '1' } }`)),
