@@ -56,6 +56,8 @@ export class ClientRecording {
   #opening: Opening | undefined;
   /** This process is to record. */
   hasBegun = false;
+  /** It could not. */
+  isUnavailable = false;
   #recording: Promise<Recording | undefined> | undefined;
   /** Resolves when a further connection is recorded, too. */
   #again: Promise<unknown> | undefined;
@@ -169,7 +171,7 @@ export class ClientRecording {
 
   /** Ends and removes the recording. */
   async discard(): Promise<void> {
-    const recording = await this.#recording;
+    const recording = this.#started ?? (await this.#recording);
     this.#recording = undefined;
     this.#started = undefined;
     this.#unguard();
@@ -214,6 +216,7 @@ export class ClientRecording {
       return await this.#recorder.record(browser, recorded, plan, { signal: givenUp, onStarted });
     } catch (cause) {
       this.#started = undefined;
+      this.isUnavailable = true;
       const error = asError(cause);
       addError(error);
       emit({ type: 'recording-unavailable', sessionId, error });

@@ -131,7 +131,8 @@ export class Replays implements LeaseFeature {
     const own = this.#client?.replay;
     const moment = this.#client?.moment;
     const { replays: listed, replayStatus } = this.#listed;
-    if (!own) return { replays: listed, replayStatus };
+    const isMissing = this.#client?.isUnavailable === true && listed.length === 0;
+    if (!own) return { replays: listed, replayStatus: isMissing ? 'unavailable' : replayStatus };
     const replays = [...listed, own];
     return { replays, replayStatus: statusOf(replays), ...(moment !== undefined && { moment }) };
   }

@@ -235,7 +235,7 @@ it('never fails a run because its folder cannot be written, and says so', async 
   const events: RunEvent[] = [];
   const run = await withPooledBrowser(pool, ({ page }) => page.goto(PAGE).then(() => 'value'), {
     ...RECORD,
-    recording: { folder: closed },
+    recording: { by: 'client', folder: closed },
     onEvent: (event) => events.push(event as RunEvent),
   });
   expect(run).toMatchObject({ value: 'value', replays: [], replayStatus: 'unavailable' });
