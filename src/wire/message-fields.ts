@@ -19,6 +19,7 @@ const targetInfo = v.looseObject({
   url: text,
   browserContextId: may(text),
   openerId: may(text),
+  parentFrameId: may(text),
   title: may(text),
 });
 
@@ -349,6 +350,9 @@ export const RESULTS = {
   'Target.getTargetInfo': v.object({ targetInfo }),
   'Target.getBrowserContexts': v.object({ browserContextIds: things(text) }),
   'Target.createBrowserContext': v.object({ browserContextId: text }),
+  'Storage.getStorageKey': v.object({ storageKey: text }),
+  'DOM.getFrameOwner': v.object({ backendNodeId: v.number() }),
+  'DOM.describeNode': v.object({ node: v.object({ attributes: may(v.array(text)) }) }),
   'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
   'Page.getFrameTree': v.object({ frameTree }),
   'Page.createIsolatedWorld': v.object({ executionContextId: v.number() }),

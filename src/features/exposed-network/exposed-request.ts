@@ -77,6 +77,8 @@ export class ExposedSender {
   /** What the browser adds only below the interception, and to the handshake of a WebSocket: its user agent and its languages. */
   userAgent: string | undefined;
   language: string | undefined = LANGUAGE;
+  /** The headless shell has no settings of cookies, so it blocks none. */
+  isShell = false;
   readonly #agents = {
     'http:': new http.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
     'https:': new https.Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS }),
@@ -108,8 +110,9 @@ export class ExposedSender {
   /** Sends from now on what this browser would. */
   resemble({ product, userAgent }: ResultOf<'Browser.getVersion'>): void {
     this.userAgent = userAgent;
+    this.isShell = product?.startsWith('HeadlessChrome/') ?? false;
     // The headless shell names no language.
-    this.language = product?.startsWith('HeadlessChrome/') ? undefined : LANGUAGE;
+    this.language = this.isShell ? undefined : LANGUAGE;
   }
 
   /** The headers that Chromium adds to the handshake of a WebSocket after the page. No body follows that could be encoded. */

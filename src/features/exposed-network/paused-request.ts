@@ -18,7 +18,7 @@ import type { ExposedUrl } from './exposed-hosts.js';
 import type { Received } from './exposed-request.js';
 import { isOwnHeader, type ExposedStreams, type TrackedRequest } from './exposed-streams.js';
 import type { ExposedUploads } from './request-bodies.js';
-import { isKeptBack } from './same-site.js';
+import { isKeptBack, usesCookies } from './same-site.js';
 import { pageOf } from './targets.js';
 
 /** Milliseconds between two checks whether the page still waits for a response. */
@@ -71,6 +71,8 @@ export class PausedRequest {
   #watching: NodeJS.Timeout | undefined;
   /** The session of what has sent it, if this is a document or a script. */
   #session: Session | undefined;
+  /** Found when there are cookies. */
+  #cookies: Promise<boolean> | undefined;
   /** The announced request, if a script has sent it. */
   #tracked: TrackedRequest | undefined;
 
@@ -134,8 +136,8 @@ export class PausedRequest {
     if (conditions?.offline) throw failure('OFFLINE');
     const started = clock.now();
     using upload = await uploads.read(this.#paused, this.#context, signal);
-    const headers = { ...added, ...(await this.#userAgent()), ...request.headers };
-    const sent = { url: this.#url, method: request.method, headers, body: upload.bytes };
+    const own = { ...added, ...(await this.#userAgent()), ...(await this.#withOwnCookies()) };
+    const sent = { url: this.#url, method: request.method, headers: own, body: upload.bytes };
     const received = await sender.send(sent, signal);
     const way = this.#wayOf(received);
     const response = await this.#read(received, way, signal);
@@ -148,9 +150,10 @@ export class PausedRequest {
       signal.throwIfAborted();
       const { rest } = response;
       if (rest) first = await this.#begin({ ...response, rest }, { way, before }, signal);
+      const headers = await this.#withOwnSetCookies(first.headers);
       this.#stopWatching();
       signal.throwIfAborted();
-      await this.#fulfil(first, response);
+      await this.#fulfil({ ...first, headers }, response);
     } catch (error) {
       response.rest?.destroy();
       throw error;
@@ -167,6 +170,24 @@ export class PausedRequest {
     const session = await targets.containing(frameId);
     const agent = (session && clients.userAgentOf(pageOf(session).target.id)) ?? sender.userAgent;
     return agent === undefined ? {} : { 'User-Agent': agent };
+  }
+
+  /** Returns the headers of the request, with the cookies that the browser would send. */
+  async #withOwnCookies(): Promise<Readonly<Record<string, string>>> {
+    const { request } = this.#paused;
+    const { Cookie: cookies, ...others } = request.headers;
+    if (cookies === undefined) return others;
+    return (await this.#usesCookies()) ? request.headers : others;
+  }
+
+  /** Returns the headers of a response, with the cookies that the browser would store. */
+  async #withOwnSetCookies(headers: readonly string[]): Promise<readonly string[]> {
+    const others = headers.filter((one) => !/^set-cookie:/i.test(one));
+    return others.length === headers.length || (await this.#usesCookies()) ? headers : others;
+  }
+
+  #usesCookies(): Promise<boolean> {
+    return (this.#cookies ??= usesCookies(this.#paused, this.#context));
   }
 
   /** How a body is delivered that is not read as a whole. Undefined if it is, as far as possible. */

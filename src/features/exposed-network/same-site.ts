@@ -74,6 +74,106 @@ function isUnreadable(headers: readonly string[], [first]: readonly Buffer[]): b
 }
 
 /**
+ * Whether the browser sends and stores the cookies of a request: an interception has them also where settings of the browser, or a document
+ * without credentials, keep them back. Those that belong to one page only (`Partitioned`) are not used there either.
+ */
+export async function usesCookies(
+  { request, frameId, resourceType }: EventParams<'Fetch.requestPaused'>,
+  context: Context,
+): Promise<boolean> {
+  const { targets, cdp } = context;
+  const session = await targets.containing(frameId);
+  if (session === undefined) return true;
+  const server = new URL(request.url);
+  const isDocument = resourceType === 'Document';
+  const [page, isTop] = [topOf(session), frameId === session.target.id && session.target.type === 'page'];
+  if (isDocument && isTop) return true;
+  if (!isTop && (await isCredentialless({ session, frameId, isDocument }, context))) return false;
+  const own = isDocument ? undefined : await targets.originOf(frameId);
+  const isOpaque = request.headers['Origin'] === undefined && own !== server.origin;
+  if (!isDocument && isOpaque && (await embedderPolicyOf(frameId, session, cdp)) === 'Credentialless')
+    return false;
+  if (!(await blocksThirdParties(session, context))) return true;
+  return !(await isAnyForeign([own, await originOfTop(page, context)], server, pageOf(session), cdp));
+}
+
+/** Returns the origin of a page. The browser names the URL of a new document before the origins of its scripts. */
+async function originOfTop(
+  page: Session | undefined,
+  { targets, cdp }: Context,
+): Promise<string | undefined> {
+  if (page === undefined) return undefined;
+  const { id: targetId } = page.target;
+  const { targetInfo } = await cdp.send('Target.getTargetInfo', { targetId });
+  const isOfWeb = /^https?:/.test(targetInfo.url) && URL.canParse(targetInfo.url);
+  return isOfWeb ? new URL(targetInfo.url).origin : targets.knownOriginOf(page, targetId);
+}
+
+/** The page that contains a frame or a worker. Undefined for a worker of several pages. */
+function topOf(session: Session): Session | undefined {
+  const { parent, target } = session;
+  if (target.type === 'page') return session;
+  return parent && topOf(parent);
+}
+
+async function isAnyForeign(
+  origins: readonly (string | undefined)[],
+  server: URL,
+  { id }: Session,
+  cdp: CdpClient,
+): Promise<boolean> {
+  for (const origin of origins) {
+    if (origin === undefined) continue;
+    const document = URL.canParse(origin) ? new URL(origin) : undefined;
+    if (document?.protocol !== server.protocol || !(await areOfOneSite([document, server], cdp, id)))
+      return true;
+  }
+  return false;
+}
+
+/** Whether the browser blocks the cookies of third parties: a whole Chromium does, in each context but its own. */
+async function blocksThirdParties({ target }: Session, { sender, cdp }: Context): Promise<boolean> {
+  return !sender.isShell && isCreated(target.browserContextId, cdp).catch(() => true);
+}
+
+/** Whether a document of a frame, or the next one, is loaded without credentials: `<iframe credentialless>`. */
+async function isCredentialless(
+  { session, frameId, isDocument }: { session: Session; frameId: string; isDocument: boolean },
+  context: Context,
+): Promise<boolean> {
+  const { cdp } = context;
+  const { id } = pageOf(session);
+  const { storageKey } = await cdp
+    .send('Storage.getStorageKey', { frameId }, id)
+    .catch(() => ({ storageKey: '' }));
+  // The first part of a nonce.
+  if (storageKey.includes('^1')) return true;
+  if (!isDocument) return false;
+  const parent = session.target.id === frameId ? await parentOf(session, context) : { session, frameId };
+  if (!parent) return false;
+  const within = parent.session;
+  const attributes = await cdp
+    .send('DOM.getFrameOwner', { frameId }, within.id)
+    .then(({ backendNodeId }) => cdp.send('DOM.describeNode', { backendNodeId }, within.id))
+    .then(
+      ({ node }) => node.attributes ?? [],
+      () => [],
+    );
+  return attributes.some((name, index) => index % 2 === 0 && name === 'credentialless');
+}
+
+/** Where the element of a frame is that has a session of its own. */
+async function parentOf(
+  { target }: Session,
+  { targets, cdp }: Context,
+): Promise<{ session: Session; frameId: string } | undefined> {
+  const { targetInfo } = await cdp.send('Target.getTargetInfo', { targetId: target.id });
+  const frameId = targetInfo.parentFrameId;
+  const session = frameId === undefined ? undefined : await targets.containing(frameId);
+  return session && { session, frameId: frameId! };
+}
+
+/**
  * The cookies that a browser sends with a WebSocket: those of other sites only with `SameSite=None`.
  *
  * @param place Of the script. Undefined if it is of no site.
@@ -85,8 +185,11 @@ export async function cookiesFor(
   context: Context,
 ): Promise<string> {
   const server = new URL(url.replace(/^ws/, 'http'));
-  const cookies = await cookiesOf(session.target.browserContextId, context.cdp).catch(() => []);
   const isSameSite = place !== undefined && (await isOfSite(server, session, place, context));
+  const of = place && { session, frameId: place.frameId, isDocument: false };
+  const isKeptBack = of && (await isCredentialless(of, context));
+  if (isKeptBack || (!isSameSite && (await blocksThirdParties(session, context)))) return '';
+  const cookies = await cookiesOf(session.target.browserContextId, context.cdp).catch(() => []);
   const sent = cookies.filter(
     (cookie) =>
       isFor(cookie, server) &&
@@ -99,10 +202,14 @@ export async function cookiesFor(
 }
 
 async function cookiesOf(contextId: string | undefined, cdp: CdpClient): Promise<readonly Cookie[]> {
+  const of = (await isCreated(contextId, cdp)) ? { browserContextId: contextId } : {};
+  return (await cdp.send('Storage.getCookies', of)).cookies;
+}
+
+/** Whether a client has created a context. A browser names its own one for a page of it; before Chromium 156, it knows none by that name. */
+async function isCreated(contextId: string | undefined, cdp: CdpClient): Promise<boolean> {
   const { browserContextIds } = await cdp.send('Target.getBrowserContexts');
-  // A browser names its own context for a page of it, and before Chromium 156 it knows no context by that name.
-  const isCreated = browserContextIds.some((id) => id === contextId);
-  return (await cdp.send('Storage.getCookies', isCreated ? { browserContextId: contextId } : {})).cookies;
+  return browserContextIds.some((id) => id === contextId);
 }
 
 /** Whether a document or a worker, and all that contain it, are of the site of a server. */
@@ -110,23 +217,29 @@ async function isOfSite(
   server: URL,
   session: Session,
   { origin, frameId }: Place,
-  { targets, cdp }: Context,
+  context: Context,
 ): Promise<boolean> {
   const page = pageOf(session);
-  // A frame with a process of its own is of another site than the page.
-  if (page.target.type === 'iframe') return false;
-  const origins = [origin];
-  if (page.target.type === 'page') {
-    const frames = await targets.frames(page, session === page ? frameId : page.target.id);
-    if (frames.length === 0) return false;
-    origins.push(...frames.map(({ securityOrigin = '' }) => securityOrigin));
-  }
-  for (const one of origins) {
-    const document = URL.canParse(one) ? new URL(one) : undefined;
-    if (document?.protocol !== server.protocol) return false;
-    if (!(await areOfOneSite([document, server], cdp, page.id))) return false;
-  }
-  return true;
+  const isWithin = /^(page|iframe)$/.test(page.target.type);
+  const above = isWithin
+    ? await originsAbove(page, session === page ? frameId : page.target.id, context)
+    : [];
+  return above !== undefined && !(await isAnyForeign([origin, ...above], server, page, context.cdp));
+}
+
+/** Returns the origins of a frame and of all that contain it. Undefined if one is not there any longer. */
+async function originsAbove(
+  session: Session,
+  frameId: string,
+  context: Context,
+): Promise<readonly string[] | undefined> {
+  const frames = await context.targets.frames(session, frameId);
+  const origins = frames.map(({ securityOrigin = '' }) => securityOrigin);
+  if (frames.length === 0 || session.target.type === 'page') return frames.length === 0 ? undefined : origins;
+  // A frame with a process of its own, which can be of the site of the page.
+  const parent = await parentOf(session, context).catch(() => undefined);
+  const above = parent && (await originsAbove(parent.session, parent.frameId, context));
+  return above && [...origins, ...above];
 }
 
 function isFor({ domain, path, secure }: Cookie, url: URL): boolean {

@@ -563,6 +563,57 @@ const ROWS: Record<string, Row[]> = {
       },
     ],
     [
+      'documents without credentials: `<iframe credentialless>`, Cross-Origin-Embedder-Policy: credentialless',
+      async (trial) => {
+        const { inPage, page, at, other, context, app } = trial;
+        await page.goto(`${other}/set-cookies`);
+        await page.goto(
+          `${at}/any?header=${encodeURIComponent('cross-origin-embedder-policy: credentialless')}`,
+        );
+        const body = `<script>new WebSocket('/socket?framed').onopen = () => parent.postMessage('', '*')</script>`;
+        const query = new URLSearchParams({ header: 'cross-origin-embedder-policy: require-corp', body });
+        await inPage(`const image = new Image(); image.src = '${other}/headers?image';
+          await new Promise((resolve) => (image.onerror = resolve));
+          await fetch('${other}/headers?opaque', { mode: 'no-cors', credentials: 'include' });
+          await fetch('${other}/cookies?allowed', { credentials: 'include' });
+          const frame = document.createElement('iframe'); frame.credentialless = true; frame.src = '${other}/any?${query}'; document.body.append(frame);
+          await new Promise((resolve) => (onmessage = resolve));`);
+        const stored = (await context.cookies()).map(({ name }) => name).sort();
+        return [
+          app.headers.map(([request, all]) => [request, all.filter((one) => one.startsWith('cookie'))]),
+          stored,
+        ];
+      },
+    ],
+    [
+      'cookies that a frame without credentials sets for itself',
+      async ({ inPage, page, at, other, app }) => {
+        await page.goto(`${at}/`);
+        const query = new URLSearchParams([
+          ['header', 'set-cookie: framed=1; SameSite=None; Secure'],
+          ['body', `<script>fetch('/cookies').then(() => parent.postMessage('', '*'))</script>`],
+        ]);
+        await inPage(`const frame = document.createElement('iframe'); frame.credentialless = true; frame.src = '${other}/any?${query}'; document.body.append(frame);
+          await new Promise((resolve) => (onmessage = resolve));`);
+        return app.headers.map(([request, all]) => [request, all.filter((one) => one.startsWith('cookie'))]);
+      },
+      'CDP has no cookies of such a frame: none are sent or stored',
+    ],
+    [
+      'the WebSocket of a frame with a process of its own, of the same site',
+      async ({ page, at, app }) => {
+        await page.goto(`${at}/set-cookies`);
+        const keyed = (origin: string, body: string) =>
+          `${origin}/any?${new URLSearchParams({ header: 'origin-agent-cluster: ?1', body })}`;
+        const code = `<script>new WebSocket('${at.replace('http', 'ws')}/socket').onopen = () => parent.postMessage('', '*')</script>`;
+        const frame = `<script>onmessage = () => (document.title = 'done')</script><iframe src="${keyed(app.origins.v6, code)}"></iframe>`;
+        await page.goto(keyed(at, frame));
+        await expect.poll(() => page.title()).toBe('done');
+        const upgrade = app.log.find((line) => line.startsWith('upgrade'));
+        return /"cookie":"[^"]*"/.exec(upgrade ?? '')?.[0];
+      },
+    ],
+    [
       'Document-Isolation-Policy: what a document embeds',
       async ({ inPage, page, at, other }) => {
         await page.goto(
