@@ -312,6 +312,11 @@ const ANSWERS: Record<string, Answer> = {
     response.writeHead(200, { 'content-type': 'application/manifest+json' }).end('{"name":"app"}'),
   '/font.woff2': text('no font', { 'content-type': 'font/woff2' }),
   '/favicon.ico': (_request, response) => response.writeHead(404).end(),
+  /** The bytes of the query. */
+  '/raw': ({ url, socket }) => {
+    const text = new URL(url!, 'http://a').searchParams.get('text') ?? '';
+    socket.end(Buffer.from(`HTTP/1.1 ${text}`.replaceAll('\n', '\r\n'), 'latin1'));
+  },
   /** With the type, the body and the headers of the query. */
   '/any': ({ url }, response) => {
     const { searchParams } = new URL(url!, 'http://a');
@@ -365,6 +370,9 @@ const ANSWERS: Record<string, Answer> = {
   '/garbage': raw('this is no HTTP\r\n\r\n'),
   '/charset': text(Buffer.from('f\xfcr', 'latin1'), { 'content-type': 'text/plain; charset=iso-8859-1' }),
   '/csp': html('<script>globalThis.ran = true</script>', { 'content-security-policy': "script-src 'none'" }),
+  '/many-headers': raw(
+    `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n${'X-Many: 1\r\n'.repeat(3000)}Content-Security-Policy: script-src 'none'\r\n\r\n<script>ran = 1</script>`,
+  ),
   '/framed': html('<iframe src=/deny></iframe>'),
   '/deny': html('denied', { 'x-frame-options': 'DENY' }),
   '/isolated': html('<title>isolated</title>', {
@@ -456,6 +464,10 @@ export class LocalhostApp implements AsyncDisposable {
       noServer: true,
       maxPayload: 8 * 1024 * 1024,
       handleProtocols: (offered) => (offered.has('second') ? 'second' : false),
+    });
+    sockets.on('headers', (headers, { url }) => {
+      for (const one of new URL(url!, 'http://a').searchParams.getAll('set'))
+        headers.push(`Set-Cookie: ${one}`);
     });
     server.on('upgrade', (request, socket, head) => {
       const { url = '', headers } = request;

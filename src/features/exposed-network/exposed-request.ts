@@ -55,6 +55,8 @@ const RESET_CONTENT = 205;
 const BODILESS = new Set([204, RESET_CONTENT, 304]);
 /** Most bytes of the headers of a response, as in Chromium. */
 const LARGEST_HEADERS = 256 * 1024;
+/** Most headers of a response over HTTP/2: each counts at least 32 bytes. */
+const MOST_PAIRS = LARGEST_HEADERS / 32;
 /** Number of connections to one host: in Chromium, that of all hosts. Its 6 for each host are for each context. */
 const MOST_CONNECTIONS = 256;
 
@@ -92,14 +94,24 @@ export class ExposedSender {
   /** Sends a request. Follows no redirect: the browser does. Rejects with the error of the connection. */
   async send(request: ExposedRequest, signal: AbortSignal): Promise<Received> {
     if (!METHOD.test(request.method)) throw new Error('The method is not one of HTTP.');
+    const answer = await this.#exchange(request, signal);
+    const authorization = authorizationFor(request, answer);
+    if (authorization === undefined) return readAnswer(answer, request);
+    answer.stream.on('error', () => {}).destroy();
+    const headers = { ...request.headers, Authorization: authorization };
+    return readAnswer(await this.#exchange({ ...request, headers }, signal), request);
+  }
+
+  /** Sends a request, and repeats it once where a browser does. */
+  async #exchange(request: ExposedRequest, signal: AbortSignal): Promise<Answer> {
     const answer = await this.#request(request, signal, true).catch((error: unknown) => {
       // The server closed an idle connection while the request was sent.
       if (error instanceof StaleConnectionError) return undefined;
       throw error;
     });
-    if (answer?.status !== MISDIRECTED && answer) return readAnswer(answer, request);
+    if (answer?.status !== MISDIRECTED && answer) return answer;
     answer?.stream.destroy();
-    return readAnswer(await this.#request(request, signal, false), request);
+    return this.#request(request, signal, false);
   }
 
   close(): void {
@@ -122,7 +134,7 @@ export class ExposedSender {
   }
 
   async #request(request: ExposedRequest, signal: AbortSignal, mayReuse: boolean): Promise<Answer> {
-    const url = new URL(request.url);
+    const url = withoutUser(request.url);
     const route = { ...routeTo(url), rejectUnauthorized: !this.acceptsInsecureCerts };
     const kept = Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.test(name));
     const has = (name: string) => kept.some(([one]) => one.toLowerCase() === name);
@@ -141,6 +153,7 @@ export class ExposedSender {
     }
     const options: RequestOptions & https.RequestOptions = {
       method: request.method,
+      path: pathOf(url),
       headers,
       // Other idle connections may be closed, too.
       agent: mayReuse && this.#agents[url.protocol as 'http:'],
@@ -152,6 +165,8 @@ export class ExposedSender {
     };
     return new Promise((resolve, reject) => {
       const sent = (url.protocol === 'https:' ? https : http).request(url, options);
+      // A header that follows many others can be a policy of the page. Their bytes are limited.
+      sent.maxHeadersCount = 0;
       // Node writes it in capitals.
       sent.method = request.method;
       // Without this header, Node names a length of any method but a few.
@@ -159,7 +174,8 @@ export class ExposedSender {
       sent.once('response', (stream) => {
         const { statusCode, statusMessage, rawHeaders, headers: read } = stream;
         const all = { Host: url.host, Connection: 'keep-alive', ...headers };
-        resolve({ status: statusCode!, reason: statusMessage ?? '', rawHeaders, read, stream, sent: all });
+        const reason = Buffer.from(statusMessage ?? '', 'latin1').toString();
+        resolve({ status: statusCode!, reason, rawHeaders, read, stream, sent: all });
       });
       sent.once('error', (error: NodeJS.ErrnoException) => {
         // A browser repeats a request of any method then.
@@ -180,8 +196,8 @@ async function requestOver(
   { url, method, headers, body }: ExposedRequest,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { pathname, search, host } = new URL(url);
-  const pseudo = { ':method': method, ':path': `${pathname}${search}`, ':authority': host };
+  const server = withoutUser(url);
+  const pseudo = { ':method': method, ':path': pathOf(server), ':authority': server.host };
   const stream = session.request({ ...pseudo, ...headers }, { endStream: body === undefined, signal });
   return new Promise((resolve, reject) => {
     stream.once('response', (read) => {
@@ -200,14 +216,68 @@ async function requestOver(
   });
 }
 
+/** Returns a URL without the name and the password, which no server receives unasked. */
+export function withoutUser(url: ExposedUrl): URL {
+  return Object.assign(new URL(url), { username: '', password: '' });
+}
+
+/** Returns what a request names of a URL without a user: also a `?` that nothing follows. */
+export function pathOf({ href, origin }: URL): string {
+  return href.slice(origin.length).split('#', 1)[0]!;
+}
+
+/** Returns the header with the name and the password of a URL. Undefined if there are none, or the server has not asked for them. */
+function authorizationFor(
+  { url, headers }: ExposedRequest,
+  { status, read }: Pick<Answer, 'status' | 'read'>,
+): string | undefined {
+  const { username, password } = new URL(url);
+  const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
+  const isAsked = status === 401 && /(?:^|,)\s*basic\b/i.test(read['www-authenticate'] ?? '');
+  if (!isAsked || hasOwn || (username === '' && password === '')) return undefined;
+  return `Basic ${Buffer.from(`${unescaped(username)}:${unescaped(password)}`).toString('base64')}`;
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A browser refuses a response that has several different headers of one of these names: a server did not write them all. */
+const SINGLE = ['location', 'content-disposition'];
+const REDIRECT = new Set([301, 302, 303, 307, 308]);
+const PROXY_AUTHENTICATION = 407;
+
+/** Returns why a browser refuses a response. */
+function faultOf(
+  { status, rawHeaders }: Pick<Answer, 'status' | 'rawHeaders'>,
+  url: ExposedUrl,
+): string | undefined {
+  if (rawHeaders.some((one) => one.includes('\0'))) return 'A header contains a null byte.';
+  if (status === PROXY_AUTHENTICATION) return 'The server asks for the authentication of a proxy.';
+  const valuesOf = (name: string) =>
+    new Set(
+      rawHeaders.filter((_value, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === name),
+    );
+  const several = SINGLE.find((name) => valuesOf(name).size > 1);
+  if (several !== undefined) return `The response has two different headers ${several}.`;
+  const [location] = valuesOf('location');
+  const isLost = REDIRECT.has(status) && location !== undefined && !URL.canParse(location, url);
+  return isLost ? 'The redirect has an invalid location.' : undefined;
+}
+
 function readAnswer(
   { status, reason, rawHeaders, read, stream, sent }: Answer,
-  { method }: ExposedRequest,
+  { method, url }: ExposedRequest,
 ): Received {
   stream.on('error', () => {});
-  if (rawHeaders.some((one) => one.includes('\0'))) {
+  const fault = faultOf({ status, rawHeaders }, url);
+  if (fault !== undefined) {
     stream.destroy();
-    throw new Error('A header contains a null byte.');
+    throw new Error(fault);
   }
   const headers = rawHeaders.flatMap((name, index) =>
     index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [],
@@ -358,7 +428,11 @@ export class Http2Sessions {
       socket.destroy();
       return undefined;
     }
-    const session = http2.connect(url.origin, { createConnection: () => socket });
+    const session = http2.connect(url.origin, {
+      createConnection: () => socket,
+      maxHeaderListPairs: MOST_PAIRS,
+      settings: { maxHeaderListSize: LARGEST_HEADERS },
+    });
     // The stream of a request reports its error.
     session.on('error', () => {});
     session.once('goaway', onEnd);

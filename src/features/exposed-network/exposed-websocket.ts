@@ -1,13 +1,14 @@
+import type { ClientRequest } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
 import { onAbort } from '../../shared/abort.js';
 import { isRecord, jsonOf } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
-import { routeTo, asBytes } from './exposed-request.js';
+import { routeTo, asBytes, pathOf, withoutUser } from './exposed-request.js';
 import type { Context } from './context.js';
 import type { Channel, ChannelKind } from './bridge.js';
 import type { ExposedUrl } from './exposed-hosts.js';
 import { SAID, type ToPage } from './page-websocket.js';
-import { cookiesFor } from './same-site.js';
+import { cookiesFor, storeCookies } from './same-site.js';
 
 /** Bytes that a page has not taken: above that, its server waits. */
 const MOST_WAITING = 1024 * 1024;
@@ -73,7 +74,7 @@ export class ExposedWebSockets implements ChannelKind {
   async #connect(channel: Channel, url: ExposedUrl, asked: Readonly<Record<string, unknown>>): Promise<void> {
     const { signal, sender } = this.#context;
     const { WebSocket: Client } = await loadWs();
-    const headers = await this.#headersOf(channel, url, textOf(asked['userAgent']));
+    const headers = await this.#headersOf(channel, url);
     // The page was left, or has closed the WebSocket.
     if (signal.aborted || !channel.isOpen()) return;
     const protocols = listOf(asked['protocols']);
@@ -81,9 +82,15 @@ export class ExposedWebSockets implements ChannelKind {
     const options = { headers: others, origin, rejectUnauthorized: !sender.acceptsInsecureCerts };
     let socket: WebSocket;
     try {
+      const server = withoutUser(url);
       // ws passes them on.
-      const route: object = routeTo(new URL(url));
-      socket = new Client(url, protocols, { ...options, ...route });
+      const route: object = routeTo(server);
+      const finishRequest = (request: ClientRequest) => {
+        request.path = pathOf(server);
+        if (protocols.length > 0) request.setHeader('Sec-WebSocket-Protocol', protocols.join(', '));
+        request.end();
+      };
+      socket = new Client(server, protocols, { ...options, ...route, finishRequest });
     } catch {
       // A header of the page that no request may have.
       return channel.end(FAILED);
@@ -91,18 +98,27 @@ export class ExposedWebSockets implements ChannelKind {
     this.#sockets.set(channel, socket);
     const stopListening = onAbort(signal, () => socket.terminate());
     socket.on('close', stopListening);
-    this.#report(channel, socket);
+    this.#report(channel, socket, url);
   }
 
   /** Passes what the server does on to the page. */
-  #report(channel: Channel, socket: WebSocket): void {
+  #report(channel: Channel, socket: WebSocket, url: ExposedUrl): void {
     let waiting = 0;
     let isFailed = false;
     const tell = (message: Omit<ToPage, 'id'>) => channel.tell(message);
-    socket.on(
-      'open',
-      () => void tell({ open: { protocol: socket.protocol, extensions: socket.extensions } }),
-    );
+    let cookies: readonly string[] = [];
+    socket.on('upgrade', ({ headers }) => (cookies = headers['set-cookie'] ?? []));
+    const open = async () => {
+      const { protocol, extensions } = socket;
+      if (cookies.length > 0) {
+        // The page can read them when its WebSocket is open, and receives no message before.
+        socket.pause();
+        await storeCookies(cookies, url, channel, this.#context);
+      }
+      void tell({ open: { protocol, extensions } });
+      socket.resume();
+    };
+    socket.on('open', () => void open());
     socket.on('message', (data: RawData, isBinary) => {
       const bytes = data as Buffer;
       waiting += bytes.length;
@@ -134,21 +150,18 @@ export class ExposedWebSockets implements ChannelKind {
   }
 
   /** The headers that the browser would send. */
-  async #headersOf(
-    { session, place, page }: Channel,
-    url: ExposedUrl,
-    userAgent: string | undefined,
-  ): Promise<Record<string, string>> {
-    const web = place && /^https?:/.test(place.origin) ? place : undefined;
-    const cookie = await cookiesFor(url, session, web, this.#context);
+  async #headersOf({ session, place, page }: Channel, url: ExposedUrl): Promise<Record<string, string>> {
+    const { clients, sender } = this.#context;
+    const cookie = await cookiesFor(url, { session, place }, this.#context);
+    const userAgent = clients.userAgentOf(page) ?? sender.userAgent;
     return {
-      origin: web?.origin ?? 'null',
+      origin: place && /^https?:/.test(place.origin) ? place.origin : 'null',
       ...(userAgent !== undefined && { 'user-agent': userAgent }),
       'cache-control': 'no-cache',
       pragma: 'no-cache',
-      ...this.#context.sender.handshakeHeaders(new URL(url.replace(/^ws/, 'http'))),
-      ...(cookie !== '' && { cookie: asBytes(cookie) }),
-      ...this.#context.clients.headersOf(page),
+      ...sender.handshakeHeaders(new URL(url.replace(/^ws/, 'http'))),
+      ...(cookie !== '' && { Cookie: asBytes(cookie) }),
+      ...clients.headersOf(page),
     };
   }
 }

@@ -4,7 +4,6 @@ import type { BridgeInPage, PageChannel, Told } from './page-bridge.js';
 export interface WebSocketRequest {
   readonly url: string;
   readonly protocols: readonly string[];
-  readonly userAgent: string;
 }
 
 /** What a page says next begins with one of these: a text, bytes in base64, or its end as JSON follow. */
@@ -76,8 +75,7 @@ export function replaceWebSocket(bridge: BridgeInPage, said: typeof SAID): void 
     constructor(url: URL, protocols: readonly string[]) {
       super();
       this.#url = url.href;
-      const { userAgent } = navigator;
-      const request: WebSocketRequest = { url: url.href, protocols, userAgent };
+      const request: WebSocketRequest = { url: url.href, protocols };
       const receive = (message: ToPage) => this.receive(message);
       this.#channel = bridge.open('socket', `${Math.random()}`, JSON.stringify(request), receive);
     }

@@ -5,6 +5,7 @@ import { isTrustworthy, valueOf } from './exposed-request.js';
 import type { ExposedResponse } from './response-bodies.js';
 import type { Context } from './context.js';
 import type { ExposedUrl } from './exposed-hosts.js';
+import type { Channel } from './bridge.js';
 import { pageOf, type Place } from './targets.js';
 
 type Cookie = ResultOf<'Storage.getCookies'>['cookies'][number];
@@ -173,32 +174,114 @@ async function parentOf(
   return session && { session, frameId: frameId! };
 }
 
-/**
- * The cookies that a browser sends with a WebSocket: those of other sites only with `SameSite=None`.
- *
- * @param place Of the script. Undefined if it is of no site.
- */
-export async function cookiesFor(
-  url: ExposedUrl,
-  session: Session,
-  place: Place | undefined,
+type Sender = Pick<Channel, 'session' | 'place'>;
+
+/** Which cookies a WebSocket has: those of other sites only with `SameSite=None`. */
+async function cookiesOfSocket(
+  server: URL,
+  { session, place }: Sender,
   context: Context,
-): Promise<string> {
+): Promise<'all' | 'without SameSite' | 'none'> {
+  const web = place && /^https?:/.test(place.origin) ? place : undefined;
+  const of = web && { session, frameId: web.frameId, isDocument: false };
+  if (of && (await isCredentialless(of, context))) return 'none';
+  if (web && (await isOfSite(server, session, web, context))) return 'all';
+  return (await blocksThirdParties(session, context)) ? 'none' : 'without SameSite';
+}
+
+/** The cookies that a browser sends with a WebSocket. */
+export async function cookiesFor(url: ExposedUrl, sender: Sender, context: Context): Promise<string> {
+  const { session } = sender;
   const server = new URL(url.replace(/^ws/, 'http'));
-  const isSameSite = place !== undefined && (await isOfSite(server, session, place, context));
-  const of = place && { session, frameId: place.frameId, isDocument: false };
-  const isKeptBack = of && (await isCredentialless(of, context));
-  if (isKeptBack || (!isSameSite && (await blocksThirdParties(session, context)))) return '';
+  const which = await cookiesOfSocket(server, sender, context);
+  if (which === 'none') return '';
   const cookies = await cookiesOf(session.target.browserContextId, context.cdp).catch(() => []);
   const sent = cookies.filter(
     (cookie) =>
       isFor(cookie, server) &&
       cookie.partitionKey === undefined &&
-      (cookie.sameSite === 'None' || isSameSite),
+      (cookie.sameSite === 'None' || which === 'all'),
   );
   // Browsers order cookies in this way.
   sent.sort((one, other) => other.path.length - one.path.length);
   return sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ');
+}
+
+/** Number of cookies that one server can have, as in Chromium. */
+const MOST_COOKIES = 180;
+
+/** Stores the cookies that a server sets with the handshake of a WebSocket. Never rejects. @param lines Values of `Set-Cookie`. */
+export async function storeCookies(
+  lines: readonly string[],
+  url: ExposedUrl,
+  sender: Sender,
+  context: Context,
+): Promise<void> {
+  const { cdp } = context;
+  const server = new URL(url.replace(/^ws/, 'http'));
+  const contextId = sender.session.target.browserContextId;
+  try {
+    const which = await cookiesOfSocket(server, sender, context);
+    const of = (await isCreated(contextId, cdp)) ? { browserContextId: contextId } : {};
+    const isKept = ({ sameSite, secure }: Pick<SetCookie, 'sameSite' | 'secure'>) =>
+      which !== 'none' &&
+      (which === 'all' || sameSite === 'None') &&
+      (secure ? isTrustworthy(server) : sameSite !== 'None');
+    const { id } = pageOf(sender.session);
+    const store = async (line: string) => {
+      const { domain, ...cookie } = readSetCookie(line, server);
+      if (!isKept(cookie) || (domain !== undefined && !(await isOfDomain(server, domain, cdp, id)))) return;
+      const isWide = domain !== undefined && domain.includes('.') && isIP(domain) === 0;
+      const cookies = [isWide ? { ...cookie, domain: `.${domain}` } : cookie];
+      // The browser refuses a command with one cookie that it would not store.
+      await cdp.send('Storage.setCookies', { cookies, ...of });
+    };
+    await Promise.allSettled(lines.slice(0, MOST_COOKIES).map(store));
+  } catch {
+    // The page is closed.
+  }
+}
+
+/** Whether a server may set cookies of a domain: the browser does not test it for a client. */
+async function isOfDomain(server: URL, domain: string, cdp: CdpClient, sessionId: string): Promise<boolean> {
+  if (server.hostname === domain) return true;
+  if (!/^[\w-]+(\.[\w-]+)+$/.test(domain) || !server.hostname.endsWith(`.${domain}`)) return false;
+  // No public suffix, such as `co.uk`.
+  return areOfOneSite([server, new URL(`https://${domain}`)], cdp, sessionId);
+}
+
+type SetCookie = ReturnType<typeof readSetCookie>;
+
+/** Reads a header `Set-Cookie`, with one character for each byte. */
+function readSetCookie(line: string, server: URL) {
+  const [pair = '', ...rest] = Buffer.from(line, 'latin1').toString().split(';');
+  const [name, value] = parted(pair);
+  const attributes = new Map(rest.map((one) => parted(one.includes('=') ? one : `${one}=`)));
+  const of = (key: string) => [...attributes].findLast(([one]) => one.toLowerCase() === key)?.[1];
+  const [domain, path, age, date, site] = ['domain', 'path', 'max-age', 'expires', 'samesite'].map(of);
+  const expires =
+    age !== undefined && /^-?\d+$/.test(age)
+      ? Date.now() / 1000 + Number(age)
+      : Date.parse(date ?? '') / 1000;
+  const sameSite = ['Strict', 'Lax', 'None'].find((one) => one.toLowerCase() === site?.toLowerCase());
+  return {
+    url: server.href,
+    name,
+    value,
+    secure: of('secure') !== undefined,
+    httpOnly: of('httponly') !== undefined,
+    ...(domain && { domain: domain.replace(/^\./, '').toLowerCase() }),
+    ...(path?.startsWith('/') && { path }),
+    // The browser has no cookie without an end for 0.
+    ...(!Number.isNaN(expires) && { expires: Math.max(expires, 1) }),
+    ...(sameSite !== undefined && { sameSite }),
+  };
+}
+
+/** A cookie without a name is only a value. */
+function parted(text: string): [name: string, value: string] {
+  const at = text.indexOf('=');
+  return [text.slice(0, Math.max(at, 0)).trim(), text.slice(at + 1).trim()];
 }
 
 async function cookiesOf(contextId: string | undefined, cdp: CdpClient): Promise<readonly Cookie[]> {

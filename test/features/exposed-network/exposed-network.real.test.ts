@@ -53,6 +53,10 @@ const APP: Record<string, (request: IncomingMessage, response: ServerResponse) =
   '/redirect': (_request, response) =>
     response.writeHead(302, { location: '/', 'set-cookie': ['first=1; HttpOnly', 'second=2'] }).end(),
   '/headers': ({ headers }, response) => response.end(JSON.stringify(headers)),
+  '/login': ({ headers }, response) =>
+    headers.authorization === undefined
+      ? response.writeHead(401, { 'www-authenticate': 'Basic realm="app"' }).end()
+      : response.end(JSON.stringify(headers)),
   '/echo': async (request, response) => response.writeHead(200, HTML).end(await buffer(request)),
   '/size': async (request, response) => response.end(`${(await buffer(request)).length > LARGE.length}`),
   '/ends': async (request, response) => {
@@ -225,7 +229,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     const { value } = await run(
       used.pool,
       async ({ page }) => {
-        await page.goto(`${app.replace('//', '//user:secret@')}/headers`);
+        await page.goto(`${app.replace('//', '//user:secret@')}/login`);
         const { authorization } = JSON.parse(await page.evaluate(BODY)) as Record<string, string>;
         const login = Buffer.from(authorization!.slice('Basic '.length), 'base64').toString();
         // Not earlier: another server may get its port.

@@ -818,7 +818,7 @@ describe('the WebSockets of a page that calls the function of the lease itself',
     // Only what a browser answers.
     const context = {
       hosts: new ExposedHosts('127.0.0.1'),
-      clients: { headersOf: () => ({}) },
+      clients: { headersOf: () => ({}), userAgentOf: () => undefined },
       cdp: { send },
       targets: { of: () => session, placeOf: () => undefined, frames: async () => [] },
       signal: left.signal,
@@ -874,7 +874,7 @@ describe('the WebSockets of a page that calls the function of the lease itself',
   it.each(['own', 'created'])(
     'have the cookies of the %s context, also in a browser that does not know its own by its id',
     async (context) => {
-      const { server, call, url } = await serve(context);
+      const { server, call, url } = await serve(context, 'HeadlessChrome/156.0');
       const requested = once(server, 'connection');
       call('one', { url });
       const [, request] = await requested;

@@ -444,6 +444,66 @@ const ROWS: Record<string, Row[]> = {
       ],
     ],
   ],
+  'Responses that a browser refuses, and what it asks for': [
+    [
+      'a redirect without a valid location, two locations, two dispositions, and 407',
+      async ({ inPage }) => {
+        const found = [];
+        for (const head of [
+          '302 Found\nLocation: http://',
+          '302 Found\nLocation: /text\nLocation: /echo',
+          '200 OK\nLocation: /text\nLocation: /echo',
+          '302 Found\nLocation: /text\nLocation: /text',
+          '200 OK\nLocation: http://',
+          '200 OK\nContent-Disposition: inline\nContent-Disposition: attachment',
+          '407 Required\nProxy-Authenticate: Basic realm=a',
+        ]) {
+          const query = new URLSearchParams({ text: `${head}\nContent-Length: 2\n\nok` });
+          found.push([head, await inPage(`return (await fetch('/raw?${query}')).status`)]);
+        }
+        return found;
+      },
+    ],
+    [
+      'a Content-Security-Policy after 3000 other headers',
+      async ({ page, at }) => {
+        await page.goto(`${at}/many-headers`);
+        return page.evaluate('typeof ran');
+      },
+    ],
+    [
+      'a reason with any bytes',
+      async ({ inPage }) =>
+        inPage(
+          ofFetch(`'/raw?${new URLSearchParams({ text: '200 f\u00c3\u00bcr\nContent-Length: 2\n\nok' })}'`),
+        ),
+    ],
+    [
+      'what a request names of a URL: an empty query, and a user only if the server asks',
+      async ({ page, at, other, inPage, app }) => {
+        const named = other.replace('//', '//user:secret@');
+        await page.goto(`${at}/headers?`);
+        await page.goto(`${named}/headers`);
+        const found = [/authorization/i.test(await page.innerText('body'))];
+        await page.goto(`${at}/text`);
+        await inPage(
+          `const form = Object.assign(document.createElement('form'), { action: '${named}/headers', method: 'post' }); document.body.append(form); form.submit()`,
+        );
+        await page.waitForURL('**/headers');
+        found.push(/authorization/i.test(await page.innerText('body')));
+        await page.goto(`${at}/text`);
+        await inPage(
+          `const socket = new WebSocket('${named.replace('http', 'ws')}/socket?'); await new Promise((resolve) => (socket.onopen = socket.onerror = resolve));`,
+        );
+        const upgrades = app.headers.filter(([request]) => request.includes('/socket'));
+        return [
+          found,
+          app.log,
+          upgrades.map(([, all]) => all.some((one) => one.startsWith('authorization'))),
+        ];
+      },
+    ],
+  ],
   'Origins and cookies': [
     [
       'modes and credentials to another site',
@@ -598,6 +658,48 @@ const ROWS: Record<string, Row[]> = {
         return app.headers.map(([request, all]) => [request, all.filter((one) => one.startsWith('cookie'))]);
       },
       'CDP has no cookies of such a frame: none are sent or stored',
+    ],
+    [
+      'cookies that a server sets with the handshake of a WebSocket, of its own site and of another one',
+      async ({ inPage, page, at, other, context }) => {
+        await page.goto(`${at}/`);
+        const set = [
+          'plain=1',
+          'http=1; HttpOnly; Path=/deep',
+          'none=1; SameSite=None; Secure',
+          'unsafe=1; SameSite=None',
+          'strict=ü; samesite=strict; Max-Age=1000',
+          'dated=1; Expires=Wed, 09 Jun 2123 10:18:14 GMT',
+          'gone=1; Max-Age=0',
+          'foreign=1; Domain=example.com',
+          'suffix=1; Domain=localhost; SameSite=None; Secure',
+          'own=1; Domain=shop.localhost; SameSite=None; Secure',
+          'above=1; Domain=.shop.localhost; SameSite=None; Secure',
+          '__Host-h=1; Path=/',
+          'only a value',
+        ];
+        const query = new URLSearchParams(set.map((one) => ['set', Buffer.from(one).toString('latin1')]));
+        const open = (where: string) =>
+          inPage(
+            `const socket = new WebSocket('${where.replace('http', 'ws')}/socket?${query}'); await new Promise((resolve) => (socket.onopen = resolve)); return document.cookie.split('; ').sort().join()`,
+          );
+        const far = other.replace('shop', 'api.shop');
+        const shown = [await open(at), await open(other), await open(far)];
+        const stored = (await context.cookies()).map((cookie) => ({
+          ...cookie,
+          expires: cookie.expires > 0,
+        }));
+        return [shown, stored.map((one) => JSON.stringify(one)).sort()];
+      },
+    ],
+    [
+      'the user agent of a WebSocket whose page names another one',
+      async ({ inPage, page, at, app }) => {
+        await page.goto(`${at}/text`);
+        await inPage(`Object.defineProperty(Navigator.prototype, 'userAgent', { get: () => 'forged' });
+          const socket = new WebSocket('/socket', ['first', 'second']); await new Promise((resolve) => (socket.onopen = resolve));`);
+        return app.log;
+      },
     ],
     [
       'the WebSocket of a frame with a process of its own, of the same site',
