@@ -182,7 +182,10 @@ export const EVENTS = {
       urlFragment: may(text),
       // Any, also of a client that changes it: the browser waits for an answer to each request.
       method: text,
-      headers: v.record(text, text),
+      // A record would lose those with names such as `constructor`.
+      headers: v.custom<Record<string, string>>(
+        (one) => isRecord(one) && Object.values(one).every((value) => typeof value === 'string'),
+      ),
       hasPostData: may(v.boolean()),
       // Without `bytes`: a file of the browser's machine in a form, or a stream.
       postDataEntries: may(v.array(v.object({ bytes: may(v.union([text, v.instance(Uint8Array)])) }))),

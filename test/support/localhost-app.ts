@@ -312,6 +312,10 @@ const ANSWERS: Record<string, Answer> = {
     response.writeHead(200, { 'content-type': 'application/manifest+json' }).end('{"name":"app"}'),
   '/font.woff2': text('no font', { 'content-type': 'font/woff2' }),
   '/favicon.ico': (_request, response) => response.writeHead(404).end(),
+  '/slow-parts-short': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain' }).write('first ');
+    setTimeout(() => response.end('second'), 700);
+  },
   /** The bytes of the query. */
   '/raw': ({ url, socket }) => {
     const text = new URL(url!, 'http://a').searchParams.get('text') ?? '';

@@ -127,7 +127,12 @@ export function replaceFetch(bridge: BridgeInPage, { header, waiting }: FetchVal
       const isOpaque = (options?.mode ?? ofRequest?.mode) === 'no-cors';
       const signal = (options?.signal === undefined ? ofRequest?.signal : options.signal) ?? undefined;
       const send = () => Reflect.apply(target, self, parameters) as Promise<Response>;
-      if (url === undefined || isOpaque || signal?.aborted) return send();
+      const of = (name: 'cache' | 'integrity' | 'mode') => options?.[name] ?? ofRequest?.[name];
+      // The browser has no response of an exposed host in its cache, and the interception would send the request.
+      if (url !== undefined && of('cache') === 'only-if-cached' && of('mode') === 'same-origin')
+        return Promise.reject(new TypeError('Failed to fetch'));
+      // The browser checks the integrity of a whole body only.
+      if (url === undefined || isOpaque || signal?.aborted || of('integrity')) return send();
       const channel = bridge.open('fetch', `${Math.random()}`, url, () => {});
       const respond = async () => {
         try {

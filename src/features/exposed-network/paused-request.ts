@@ -18,7 +18,7 @@ import type { ExposedUrl } from './exposed-hosts.js';
 import type { Received } from './exposed-request.js';
 import { isOwnHeader, type ExposedStreams, type TrackedRequest } from './exposed-streams.js';
 import type { ExposedUploads } from './request-bodies.js';
-import { isKeptBack, usesCookies } from './same-site.js';
+import { clearSiteData, isKeptBack, usesCookies } from './same-site.js';
 import { pageOf } from './targets.js';
 
 /** Milliseconds between two checks whether the page still waits for a response. */
@@ -150,6 +150,7 @@ export class PausedRequest {
       signal.throwIfAborted();
       const { rest } = response;
       if (rest) first = await this.#begin({ ...response, rest }, { way, before }, signal);
+      await clearSiteData(response.headers, this.#paused, this.#context);
       const headers = await this.#withOwnSetCookies(first.headers);
       this.#stopWatching();
       signal.throwIfAborted();

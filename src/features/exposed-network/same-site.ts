@@ -207,6 +207,33 @@ export async function cookiesFor(url: ExposedUrl, sender: Sender, context: Conte
   return sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ');
 }
 
+/** What `"storage"` stands for, as CDP names it. */
+const STORAGE = 'local_storage,indexeddb,websql,service_workers,cache_storage,file_systems';
+
+/** Deletes what a response of a page names in `Clear-Site-Data`, as the browser does for its own connections. Never rejects. */
+export async function clearSiteData(
+  headers: readonly string[],
+  { request, frameId }: EventParams<'Fetch.requestPaused'>,
+  { targets, cdp }: Context,
+): Promise<void> {
+  const named = valueOf('clear-site-data', headers);
+  const server = new URL(request.url);
+  const session =
+    named !== undefined && isTrustworthy(server) ? await targets.containing(frameId) : undefined;
+  if (!named || !session) return;
+  const { id, target } = pageOf(session);
+  const isNamed = (what: string) => named.includes(`"${what}"`) || named.includes('"*"');
+  const { origin } = server;
+  const storage =
+    isNamed('storage') && cdp.send('Storage.clearDataForOrigin', { origin, storageTypes: STORAGE }, id);
+  const clearCookies = async () => {
+    for (const { name, domain, path } of await cookiesOf(target.browserContextId, cdp))
+      if (await areOfOneSite([new URL(`https://${domain.replace(/^\./, '')}`), server], cdp, id))
+        await cdp.send('Network.deleteCookies', { name, domain, path }, id);
+  };
+  await Promise.allSettled([storage, isNamed('cookies') && clearCookies()]);
+}
+
 /** Number of cookies that one server can have, as in Chromium. */
 const MOST_COOKIES = 180;
 

@@ -3,6 +3,7 @@
  * load: what the page, the automation library and the server see. The table in the guide is made from these rows: run the
  * test with `UPDATE_GUIDE=1` after a change.
  */
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -469,6 +470,50 @@ const ROWS: Record<string, Row[]> = {
       async ({ page, at }) => {
         await page.goto(`${at}/many-headers`);
         return page.evaluate('typeof ran');
+      },
+    ],
+    [
+      'Clear-Site-Data: cookies and storage',
+      async ({ page, at, inPage, context }) => {
+        await page.goto(`${at}/set-cookies`);
+        await inPage(`localStorage.name = 1; await caches.open('name')`);
+        const look = async () => [
+          (await context.cookies()).length,
+          await inPage(`return [localStorage.name, await caches.keys()]`),
+        ];
+        const clear = (what: string) =>
+          page.goto(`${at}/any?header=${encodeURIComponent(`clear-site-data: ${what}`)}`);
+        await clear('"cookies"');
+        const found = await look();
+        await page.goto(`${at}/set-cookies`);
+        await clear('"storage", "cache"');
+        return [found, await look()];
+      },
+    ],
+    [
+      'fetch: the integrity of a slow response, and only-if-cached',
+      async ({ inPage, app }) => {
+        const digest = `sha256-${createHash('sha256').update('first second').digest('base64')}`;
+        return [
+          await inPage(`return (await fetch('/slow-parts-short', { integrity: '${digest}' })).text()`),
+          await inPage(
+            `return (await fetch('/slow-parts-short', { integrity: 'sha256-${'A'.repeat(43)}=' })).text()`,
+          ),
+          await inPage(
+            `return (await fetch('/text', { cache: 'only-if-cached', mode: 'same-origin' })).text()`,
+          ),
+          app.log,
+        ];
+      },
+    ],
+    [
+      'request headers with the names of properties of objects',
+      async ({ inPage, app }) => {
+        await inPage(
+          `await fetch('/headers?named', { headers: [['constructor', 'a'], ['prototype', 'b']] })`,
+        );
+        const [, all = []] = app.headers.find(([request]) => request.includes('named')) ?? [];
+        return all.filter((one) => /^(constructor|prototype):/.test(one)).sort();
       },
     ],
     [
