@@ -38,9 +38,9 @@ class Disk {
     rmSync(this.#filler);
   }
 
-  /** The files without the filler. */
+  /** The files without the filler, and without the list of the recordings. */
   files(): string[] {
-    return readdirSync(this.folder).filter((name) => name !== 'filler');
+    return readdirSync(this.folder).filter((name) => name !== 'filler' && name !== 'replays.html');
   }
 
   unmount(): void {
