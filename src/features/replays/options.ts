@@ -49,8 +49,8 @@ export interface RecordingOptions {
    */
   folder?: string | undefined;
   /**
-   * `'failures'`: removes the recording of a lease in which nothing failed. This process then records, because no service can
-   * remove one.
+   * `'failures'`: removes the recording of a lease in which nothing failed. This process then records, so that nothing has to be removed
+   * at the service; one that the service makes by itself stays there.
    * @default 'all'
    */
   keepOnly?: 'all' | 'failures' | undefined;
