@@ -3,6 +3,7 @@ import { InvalidOptionError } from '../shared/errors.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
 import { hideOwnSecret } from '../shared/redact.js';
 import { apiRoutes } from './api/routes.js';
+import { NO_UDP } from './browser/chromium-flags.js';
 import { findBrowser, isHeadlessShell } from './browser/find-browser.js';
 import { KINDS } from './browser/local-browser.js';
 import { lacksDisplay, VirtualDisplay } from './browser/virtual-display.js';
@@ -92,12 +93,14 @@ function assemble(checked: CheckedOptions, executablePath: string, server: PoolS
     for (const feature of features) feature.onEvent?.();
   };
   const display = new VirtualDisplay(checked.pools);
-  const launch: LaunchBrowser = async ({ headless, viewport }, signal) => {
+  const { browser } = checked;
+  const launch: LaunchBrowser = async ({ headless, viewport, noUdp }, signal) => {
     const screen = headless || !lacksDisplay() ? undefined : await display.start();
-    const { args, browser } = checked;
+    const args = noUdp === true ? [...checked.args, ...NO_UDP] : checked.args;
     return await KINDS[browser].launch({ executablePath, args, headless, viewport, screen }, signal);
   };
-  const pools = new PoolSet(checked.pools, { quirks, log, launch });
+  const neverUdp = browser !== 'chromium' || NO_UDP.every((flag) => checked.args.includes(flag));
+  const pools = new PoolSet(checked.pools, { quirks, log, launch, neverUdp });
   // Only a pool of Chromium has recordings.
   const launchEncoder = async (signal: AbortSignal) => (await launch({ headless: true }, signal)).chromium!;
   const recordings = new LeaseRecordings({ limits: recording, launch: launchEncoder, log });

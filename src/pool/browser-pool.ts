@@ -45,9 +45,16 @@ const loadRequests = lazy(async () => {
   return { ...core, ...grant, ...response };
 });
 
-/** The service of browsers of this machine. */
+/** The service of browsers of this machine, which start with the flags that a lease needs. */
 function ofThisMachine(service: BrowserService, browser: LocalBrowserKind = 'chromium'): BrowserService {
-  const local = { ...service, sessionOptions: 'browsers of this machine have nothing like it' };
+  const local: BrowserService = {
+    ...service,
+    sessionOptions: 'browsers of this machine have nothing like it',
+    acquire: (lease) => {
+      const request = service.acquire(lease);
+      return request && lease.noUdp ? { ...request, body: { ...request.body, no_udp: true } } : request;
+    },
+  };
   if (browser === 'chromium') return local;
   // Its own context can't be cleared: the library opens the URL of the lease where its page is.
   return {

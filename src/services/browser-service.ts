@@ -71,6 +71,8 @@ export interface LeaseRequest {
   readonly keepAlive: boolean;
   /** `replays: 'record'`, for a service that records from the beginning or not at all. */
   readonly record: boolean;
+  /** WebRTC of the browser must send no UDP packets. Only browsers of this machine are started for a lease. */
+  readonly noUdp?: boolean | undefined;
 }
 
 /** Where the service is, for URLs that a response does not contain. */

@@ -6,7 +6,7 @@ import { useFakeClock } from '../support/fake-clock.js';
 import { Site } from '../support/site.js';
 
 function newLease(timeout: number, onInactive = () => {}): ServedLease {
-  const lease = new ServedLease({ sessionId: 's1' } as ServedBrowser, {}, timeout, onInactive);
+  const lease = new ServedLease({ sessionId: 's1' } as ServedBrowser, { no_udp: false }, timeout, onInactive);
   onTestFinished(() => lease.end());
   return lease;
 }

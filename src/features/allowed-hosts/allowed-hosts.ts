@@ -2,6 +2,7 @@ import type { Protocol } from '../../drivers/connector.js';
 import type { ConnectExtension, Opening } from '../../drivers/extension.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { FeatureContext, LeaseFeature } from '../../lease/feature.js';
+import type { LeaseRequest } from '../../services/browser-service.js';
 import { addAdvice, InvalidOptionError } from '../../shared/errors.js';
 import { patternOf, readHosts } from '../../shared/hosts.js';
 import { excerpt } from '../../shared/redact.js';
@@ -34,6 +35,11 @@ export class AllowedHosts implements LeaseFeature {
 
   get summary(): AllowedHostsResult {
     return { refusedHosts: [...this.#refused].map(([host, count]) => ({ host, count })) };
+  }
+
+  /** Where browsers start for a lease, they need no guard in their pages to send nothing past the limit. */
+  request(): Partial<LeaseRequest> {
+    return { noUdp: true };
   }
 
   async connect(

@@ -11,11 +11,14 @@ import type { Api } from './api.js';
 import { sessionBody } from './browser-routes.js';
 import { DEFAULT_PLAN } from './replay-routes.js';
 
+/** An extension of the API, for `allowedHosts`: WebRTC of the browser must send no UDP packets. */
+const acquireBodyChecks = { ...acquireRequestChecks, no_udp: optional(flag(), false) };
+
 /** POST /browser_pools/{id_or_name}/acquire */
 export async function acquire(api: Api, { request, id, signal }: RouteCall): Promise<Answer> {
   const { pools, quirks } = api;
   const pool = pools.pool(id);
-  const { acquire_timeout_seconds, ...lease } = await readBody(request, acquireRequestChecks);
+  const { acquire_timeout_seconds, ...lease } = await readBody(request, acquireBodyChecks);
   const seconds = acquire_timeout_seconds ?? defaultWait(pool.settings);
   const granted = await pool.acquire(lease, quirks.answersAtOnce ? 0 : seconds * 1000, signal);
   if (granted) return await grantAnswer(api, pool, granted, signal);

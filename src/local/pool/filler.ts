@@ -1,7 +1,7 @@
-import type { LocalBrowser } from '../browser/local-browser.js';
 import { delay as sleep } from '../../shared/clock.js';
 import type { Semaphore } from '../../shared/semaphore.js';
 import type { CheckedSettings } from '../settings.js';
+import type { ServedBrowser } from './served-lease.js';
 import { createAbort, isError } from '../../shared/globals.js';
 
 /** The part of a pool that its filler uses. */
@@ -11,8 +11,8 @@ interface FillerHost {
   readonly limit: Semaphore;
   /** Counts the browsers that the pool should have now, without those it has. */
   readonly missing: () => number;
-  readonly start: (signal: AbortSignal) => Promise<LocalBrowser>;
-  readonly onStarted: (started: LocalBrowser) => void;
+  readonly start: (signal: AbortSignal) => Promise<ServedBrowser>;
+  readonly onStarted: (started: ServedBrowser) => void;
   readonly onFailed: (error: Error) => void;
 }
 
@@ -26,7 +26,7 @@ const LONGEST_BACKOFF = 15_000;
 export class Filler {
   readonly #host: FillerHost;
   readonly #stop = createAbort();
-  readonly #jobs = new Set<Promise<LocalBrowser | Error>>();
+  readonly #jobs = new Set<Promise<ServedBrowser | Error>>();
   #starting = 0;
   #failures = 0;
   #lastTurn = 0;
@@ -65,12 +65,12 @@ export class Filler {
 
   #fill(delay: () => number): void {
     while (!this.#stop.signal.aborted && this.#jobs.size < this.#host.missing()) {
-      const job: Promise<LocalBrowser | Error> = this.#startOne(delay(), () => this.#jobs.delete(job));
+      const job: Promise<ServedBrowser | Error> = this.#startOne(delay(), () => this.#jobs.delete(job));
       this.#jobs.add(job);
     }
   }
 
-  async #startOne(delay: number, onEnd: () => void): Promise<LocalBrowser | Error> {
+  async #startOne(delay: number, onEnd: () => void): Promise<ServedBrowser | Error> {
     const outcome = await this.#start(delay).catch((error: unknown) => error as Error);
     onEnd();
     if (!isError(outcome)) {
@@ -86,7 +86,7 @@ export class Filler {
     return outcome;
   }
 
-  async #start(delay: number): Promise<LocalBrowser> {
+  async #start(delay: number): Promise<ServedBrowser> {
     const { signal } = this.#stop;
     if (delay > 0) await sleep(delay, signal);
     this.#starting++;

@@ -9,6 +9,8 @@ interface PoolSetOptions {
   readonly quirks: Pick<Quirks, 'keepsSessionId' | 'nameConflictStatus'>;
   readonly log: Log;
   readonly launch: LaunchBrowser;
+  /** WebRTC of no browser sends UDP packets, whatever a lease needs. */
+  readonly neverUdp: boolean;
 }
 
 /** All pools of a server. The name of a lease is unique among them. */
@@ -17,12 +19,12 @@ export class PoolSet {
   readonly #pools: readonly ServedPool[];
   readonly #quirks: PoolSetOptions['quirks'];
 
-  constructor(pools: readonly CheckedSettings[], { quirks, log, launch }: PoolSetOptions) {
+  constructor(pools: readonly CheckedSettings[], { quirks, log, launch, neverUdp }: PoolSetOptions) {
     this.#quirks = quirks;
     const { keepsSessionId } = quirks;
     const startLimit = new Semaphore();
     const nameConflict = (name: string | undefined) => this.#nameConflict(name);
-    const shared = { launch, startLimit, history: this.history, log, keepsSessionId, nameConflict };
+    const shared = { launch, neverUdp, startLimit, history: this.history, log, keepsSessionId, nameConflict };
     this.#pools = pools.map((settings) => new ServedPool(settings, shared));
   }
 

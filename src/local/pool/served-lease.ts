@@ -6,11 +6,16 @@ import { newId } from '../../shared/ids.js';
 import { createAbort } from '../../shared/globals.js';
 
 /** The fields of an acquire request that belong to the lease. */
-export type LeaseFields = Pick<AcquireRequest, 'name' | 'tags' | 'start_url'>;
+export interface LeaseFields extends Pick<AcquireRequest, 'name' | 'tags' | 'start_url'> {
+  /** WebRTC of the browser must send no UDP packets. */
+  readonly no_udp: boolean;
+}
 
 /** A browser of a pool and its session. The pool holds idle browsers in a list, and leased browsers in leases. */
 export class ServedBrowser {
   readonly process: LocalBrowser;
+  /** Its WebRTC sends no UDP packets. */
+  readonly noUdp: boolean;
   /** Since when the browser is idle, by `performance.now()`. */
   idleSince = performance.now();
   /** Number of its leases. */
@@ -20,8 +25,9 @@ export class ServedBrowser {
   /** Start of the session, in ISO 8601. */
   createdAt = new Date().toISOString();
 
-  constructor(process: LocalBrowser) {
+  constructor(process: LocalBrowser, noUdp: boolean) {
     this.process = process;
+    this.noUdp = noUdp;
   }
 
   /** Implements the quirk of a new session for each lease. */
@@ -132,7 +138,7 @@ export class LeaseHistory {
   }
 }
 
-export function nameField({ name }: LeaseFields): { name?: string } {
+export function nameField({ name }: Pick<LeaseFields, 'name'>): { name?: string } {
   return name === undefined ? {} : { name };
 }
 

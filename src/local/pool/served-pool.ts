@@ -23,13 +23,15 @@ const WEIGH_INTERVAL = 1000;
 
 /** Starts a browser with the settings of a pool. */
 export type LaunchBrowser = (
-  settings: Pick<CheckedSettings, 'headless'> & Partial<CheckedSettings>,
+  settings: Pick<CheckedSettings, 'headless'> & Partial<CheckedSettings> & { readonly noUdp?: boolean },
   signal: AbortSignal,
 ) => Promise<LocalBrowser>;
 
 /** What the pools of a server share. */
 interface SharedByPools {
   readonly launch: LaunchBrowser;
+  /** WebRTC of no browser sends UDP packets: each one fits each request. */
+  readonly neverUdp: boolean;
   readonly startLimit: Semaphore;
   readonly history: LeaseHistory;
   readonly log: Log;
@@ -53,6 +55,9 @@ export class ServedPool {
   readonly #ending = new Set<Promise<void>>();
   /** Bytes that a browser may hold between two leases. */
   readonly #mostMemory: number;
+  /** Whether each browser that starts has WebRTC without UDP, and whether the last request needed one. */
+  readonly #starting: boolean[] = [];
+  #lastNoUdp = false;
   #weighedAt = Number.NEGATIVE_INFINITY;
   readonly #totals = { granted: 0, released: 0, destroyed: 0, expired: 0 };
   #closed = false;
@@ -121,7 +126,8 @@ export class ServedPool {
     signal.throwIfAborted();
     const refusal = this.#shared.nameConflict(request.name) ?? this.#startFailure();
     if (refusal) throw refusal;
-    if (this.#idle.length === 0 && wait > 0) {
+    this.#lastNoUdp = request.no_udp;
+    if (!this.#idle.some((browser) => this.#fits(browser, request)) && wait > 0) {
       this.#shared.log({ type: 'waiting', pool: this.settings.name, ...nameField(request) });
     }
     const asked = performance.now();
@@ -186,13 +192,37 @@ export class ServedPool {
     return wanted - this.#idle.length - this.#leases.size;
   }
 
+  /** In the order of the requests, so that none waits for ever beside those that the idle browsers fit. */
   #serveQueue(): void {
+    let coming = Math.max(0, this.#missing);
     for (const waiter of this.#queue) {
       if (this.#idle.length === 0) return;
+      const place = this.#idle.findIndex((browser) => this.#fits(browser, waiter.request));
+      if (place === -1) {
+        // Another browser starts in the place of this one.
+        if (coming-- <= 0) this.#destroy(this.#idle[0]!, 'replaced');
+        continue;
+      }
       const conflict = this.#shared.nameConflict(waiter.request.name);
       if (conflict) waiter.refuse(conflict);
-      else this.#grant(waiter, this.#idle.shift()!);
+      else this.#grant(waiter, this.#idle.splice(place, 1)[0]!);
     }
+  }
+
+  /** A page may use the WebRTC of a lease without a limit. */
+  #fits({ noUdp }: ServedBrowser, { no_udp: isNeeded }: LeaseFields): boolean {
+    return this.#shared.neverUdp || noUdp === isNeeded;
+  }
+
+  /** What the first waiting request needs for which no browser starts; else the last request. */
+  get #nextNoUdp(): boolean {
+    const starting = [...this.#starting];
+    for (const { request } of this.#queue) {
+      const place = starting.indexOf(request.no_udp);
+      if (place === -1) return request.no_udp;
+      starting.splice(place, 1);
+    }
+    return this.#lastNoUdp;
   }
 
   #grant({ request, grant }: Waiter, browser: ServedBrowser): void {
@@ -240,16 +270,22 @@ export class ServedPool {
     this.#ending.add(ending);
   }
 
-  async #start(signal: AbortSignal): Promise<LocalBrowser> {
-    const started = await this.#shared.launch(this.settings, signal);
-    const { startUrl } = this.settings;
-    if (startUrl !== undefined) await openUrl(started, startUrl, signal);
-    return started;
+  async #start(signal: AbortSignal): Promise<ServedBrowser> {
+    const noUdp = this.#nextNoUdp;
+    this.#starting.push(noUdp);
+    try {
+      const started = await this.#shared.launch({ ...this.settings, noUdp }, signal);
+      const { startUrl } = this.settings;
+      if (startUrl !== undefined) await openUrl(started, startUrl, signal);
+      return new ServedBrowser(started, noUdp);
+    } finally {
+      this.#starting.splice(this.#starting.indexOf(noUdp), 1);
+    }
   }
 
-  #onStarted(started: LocalBrowser): void {
+  #onStarted(browser: ServedBrowser): void {
+    const { process: started } = browser;
     if (this.#closed) return this.#kill(started);
-    const browser = new ServedBrowser(started);
     void started.exited.then(() => this.#destroy(browser, 'exited'));
     const { sessionId } = browser;
     this.#shared.log({ type: 'browser-started', pool: this.settings.name, sessionId, pid: started.pid });

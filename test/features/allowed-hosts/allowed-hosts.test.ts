@@ -55,6 +55,13 @@ it('refuses a session with a profile before the callback, and releases the brows
   });
 });
 
+it('sends nothing about WebRTC to a service that is not on this machine', async () => {
+  await using played = await PlayedLease.start();
+  await played.run(() => {}, { allowedHosts: 'a.test' });
+  const [request] = played.service.requests;
+  expect(Object.keys(request!.body!).toSorted()).toEqual(['acquire_timeout_seconds', 'tags']);
+});
+
 it('reads the hosts from the environment, and refuses a function that has no limit', async () => {
   vi.stubEnv('BROWSER_POOL_ALLOWED_HOSTS', 'a test');
   await expect(lease({})).rejects.toThrow(/^BROWSER_POOL_ALLOWED_HOSTS has the rule 'a test'/);
