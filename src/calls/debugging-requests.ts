@@ -1,5 +1,6 @@
 import { CdpClient, type Target } from '../wire/cdp-client.js';
 import type { CdpPort } from '../wire/client.js';
+import { BrowserFault } from '../wire/message.js';
 import { Refusal } from './proxy-client.js';
 
 /** A request to a debugging port, such as `/json/version`. */
@@ -67,7 +68,9 @@ async function versionOf(cdp: CdpClient, address: string) {
 
 async function openTarget(cdp: CdpClient, query: string): Promise<Target> {
   const url = query === '' ? 'about:blank' : decoded(query);
-  const { targetId } = await cdp.send('Target.createTarget', { url });
+  const { targetId } = await cdp.send('Target.createTarget', { url }).catch((error: unknown) => {
+    throw error instanceof BrowserFault ? new Refusal(500, error.message) : error;
+  });
   const target = (await cdp.targets()).find((one) => one.targetId === targetId);
   return target ?? { targetId, type: 'page', title: '', url };
 }

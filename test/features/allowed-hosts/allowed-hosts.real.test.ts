@@ -86,6 +86,15 @@ it('a client of the proxy reaches no other host, neither in a context with a pro
   expect(reached()).toEqual([]);
 });
 
+it('a client of the debugging port reads why a page of the browser is not opened', async () => {
+  await using proxy = await serveProxy(used.pool, { allowedHosts: allowedHosts(), share: true });
+  const response = await fetch(`${proxy.url}/json/new?chrome://version`, { method: 'PUT' });
+  expect({ status: response.status, text: await response.text() }).toEqual({
+    status: 500,
+    text: 'chrome://version can not be opened with allowedHosts.\n',
+  });
+});
+
 /** One request of each kind of worker, two of a dedicated one, and WebTransport. */
 const LOADS_OF_WORKERS = `(async () => {
   new SharedWorker('/worker?shared-worker.other.test');
