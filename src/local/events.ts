@@ -49,8 +49,8 @@ export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
 };
 
 /**
- * Why a browser was destroyed: a release without reuse, its wear or a request that needs another one (`replaced`), a flush, a DELETE request, no connection for too long, the end of
- * its process, the end of the local pool.
+ * Why a browser was destroyed: a release without reuse, its wear or a request that needs another one (`replaced`), a flush, a DELETE
+ * request, no connection for too long, the end of its process, the end of the local pool.
  *
  * @inline
  */

@@ -93,19 +93,19 @@ interface AnyObject {
 
 /** Where an object belongs by its own public methods. Undefined for one that has none, such as a keyboard. */
 export function placeOf(object: object, role: Role): Place | undefined {
-  const any = object as AnyObject;
+  const one = object as AnyObject;
   if (role === 'browser') return { browser: object };
   if (role === 'context') {
-    const browser = any.browser?.();
+    const browser = one.browser?.();
     return browser ? { browser, context: object } : undefined;
   }
   if (role === 'page') {
-    const context = contextOf(any);
+    const context = contextOf(one);
     const place = context && placeOf(context, 'context');
     return place && { ...place, page: object };
   }
   // Puppeteer's handles of elements have the frame as a property.
-  const owner = role === 'elementHandle' && typeof any.frame === 'object' ? any.frame : any;
+  const owner = role === 'elementHandle' && typeof one.frame === 'object' ? one.frame : one;
   const page = owner.page?.();
   return page ? placeOf(page, 'page') : undefined;
 }
@@ -121,12 +121,12 @@ export function isMainFrame(object: object): boolean {
 
 /** The objects that a page or a context has from its beginning. To read them does nothing in the browser. */
 export function partsOf(object: object, role: Role): readonly unknown[] {
-  const any = object as AnyObject;
-  if (role === 'context') return [any.request, any.clock];
+  const owner = object as AnyObject;
+  if (role === 'context') return [owner.request, owner.clock];
   if (role !== 'page') return [];
   // Any locator shows the class of all of Playwright's locators.
-  const others = [contextOf(any), any.mainFrame?.(), any.locator?.('html')];
-  return [any.keyboard, any.mouse, any.touchscreen, ...others];
+  const others = [contextOf(owner), owner.mainFrame?.(), owner.locator?.('html')];
+  return [owner.keyboard, owner.mouse, owner.touchscreen, ...others];
 }
 
 /** Objects in what a call returned, of which a long list is not read to its end. */

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js'
 import { readOption, wholeNumber } from '../shared/options.js';
 import { packageFile } from '../shared/package-file.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
-import { helperCommand, unrefStreams, type HelperCommand } from '../shared/runtime.js';
+import { helperCommand, spawnHelper, unrefStreams, type HelperCommand } from '../shared/runtime.js';
 import type { LocalBrowserKind, LocalOptions } from './pool-options.js';
 
 /** The settings that the process of a local service reads from its input. */
@@ -219,17 +219,8 @@ function spawnLocal(settings: LocalServiceSettings): ChildProcess {
         'bundle of the application, or mark it as external.',
     );
   }
-  const { command, args, env } = commandFor(program);
-  // Detached: Ctrl-C in the terminal must not end the browsers before their leases.
-  const child = spawn(command, args, {
-    detached: true,
-    windowsHide: true,
-    stdio: ['pipe', 'pipe', 'ignore'],
-    env,
-  });
-  // A process that can't start, or ends early, is detected by its missing address.
-  child.on('error', () => {});
-  child.stdin.on('error', () => {});
+  // Ctrl-C in the terminal must not end the browsers before their leases.
+  const child = spawnHelper(commandFor(program));
   child.stdin.write(`${JSON.stringify(settings)}\n`);
   return child;
 }

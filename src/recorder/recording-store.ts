@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync, type Dirent } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { clock } from '../shared/clock.js';
@@ -143,15 +143,20 @@ export class RecordingStore<Recording extends StoredRecording> {
   }
 
   remove(recording: Recording): void {
-    this.forget(recording);
+    this.#drop(recording);
     this.removeFiles(recording.files);
   }
 
   /** Its files stay, as those of an earlier process. */
   forget(recording: Recording): void {
+    this.#drop(recording);
+    const { files, bytes, startedAt } = recording;
+    if (files.saved) this.#earlier?.push({ path: files.saved.folder, bytes, startedAt: startedAt.getTime() });
+  }
+
+  #drop(recording: Recording): void {
     const index = this.#recordings.indexOf(recording);
     if (index !== -1) this.#recordings.splice(index, 1);
-    this.#listedUntil = 0;
   }
 
   removeFiles({ saved, poster, video }: RecordingFiles): void {
@@ -246,10 +251,14 @@ function nameOf({
   return [time, ...lease, replayId.slice(0, 8)].join('-');
 }
 
-/** Bytes of the files in a folder, which another process can remove meanwhile. */
+/** Bytes of the files in a folder, which another process can remove meanwhile. Follows no link. */
 function sizeOf(folder: string): number {
+  const sizeIn = (one: Dirent) => {
+    const path = join(folder, one.name);
+    return one.isDirectory() ? sizeOf(path) : lstatSync(path).size;
+  };
   try {
-    return readdirSync(folder).reduce((sum, name) => sum + lstatSync(join(folder, name)).size, 0);
+    return readdirSync(folder, { withFileTypes: true }).reduce((sum, one) => sum + sizeIn(one), 0);
   } catch {
     return 0;
   }

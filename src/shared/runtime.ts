@@ -1,4 +1,5 @@
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcess, ChildProcessByStdio } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
 import { environment } from './environment.js';
 
 /**
@@ -55,6 +56,27 @@ export function helperCommand(program: HelperProgram, ...words: readonly string[
   const what =
     'text' in program ? ['--input-type=module', '--eval', program.text] : [...packages, program.file];
   return { command, args: [...options, ...what, ...words], env };
+}
+
+/**
+ * Starts a program that outlives Ctrl-C in the terminal of this process, and with which this process speaks over pipes. A program that
+ * can't start, or ends early, is known by the end of its output.
+ */
+export function spawnHelper({
+  command,
+  args,
+  env,
+}: HelperCommand): ChildProcessByStdio<Writable, Readable, null> {
+  const { spawn } = process.getBuiltinModule('node:child_process');
+  const child = spawn(command, args, {
+    detached: true,
+    windowsHide: true,
+    stdio: ['pipe', 'pipe', 'ignore'],
+    env,
+  });
+  child.on('error', () => {});
+  child.stdin.on('error', () => {});
+  return child;
 }
 
 const ONE_FILE = 'a single executable application';

@@ -18,7 +18,7 @@ import {
 export interface ReplaysOptions {
   /**
    * `'list'`: list the recordings of this lease; `'off'`: do not; `'record'`: record the lease, and wait for the video after
-   * the release. If the service can't record, an event `recording-unavailable` is emitted and the run does not fail.
+   * the release. If nothing can record, an event `recording-unavailable` is emitted and the run does not fail.
    * @default 'list'
    */
   replays?: 'list' | 'record' | 'off' | undefined;
@@ -33,9 +33,9 @@ export interface ReplaysOptions {
 
 /** How to record a lease. */
 export interface RecordingOptions {
-  /** Frames per second, 1 to 60. Default: the service's. */
+  /** Frames per second, 1 to 60. Default: the service's, and 10 if this process records. */
   frameRate?: number | undefined;
-  /** Maximum duration in ms, rounded up to seconds. Default, also with `Infinity`: the service's. */
+  /** Maximum duration in ms, rounded up to seconds. Default, also with `Infinity`: the service's, and none if this process records. */
   maxDuration?: number | undefined;
   /**
    * Who records: the service, or this process over the connection of the lease, into a folder. `'auto'`: the service if it can and
@@ -158,7 +158,7 @@ export interface ReplaysResult {
  * - `ready`: all recordings of this lease are finished;
  * - `pending`: at least one is still running or being written;
  * - `none`: nothing was recorded;
- * - `unavailable`: the service did not list the recordings in time, or did not record;
+ * - `unavailable`: the service did not list the recordings in time, or nothing could record;
  * - `off`: not requested.
  */
 export type ReplayStatus = 'ready' | 'pending' | 'none' | 'unavailable' | 'off';
@@ -173,7 +173,7 @@ export interface ReplaysTimes {
 export interface ReplaysSteps {
   /** The recording has started. */
   'recording-started': { sessionId: string; replay: Replay };
-  /** The service refused to record, or the recording did not start in time. The run continues. */
+  /** Nothing records this lease: the recording was refused, did not start in time, or can't be written. The run continues. */
   'recording-unavailable': { sessionId: string; error: Error };
   /** The recording was stopped; with `error` if the service did not confirm it. */
   'recording-stopped': { sessionId: string; replay: Replay; error?: Error };

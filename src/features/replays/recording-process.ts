@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { complete, type Completed } from '../../recorder/complete.js';
 import type { RecordingAnswer, RecordingMessage } from '../../recorder/helper-messages.js';
@@ -6,7 +6,7 @@ import type { RecordingEncoder } from '../../recorder/recorder.js';
 import { clock } from '../../shared/clock.js';
 import { isRecord, jsonOf } from '../../shared/json.js';
 import { packageFile } from '../../shared/package-file.js';
-import { helperCommand, unrefStreams } from '../../shared/runtime.js';
+import { helperCommand, spawnHelper, unrefStreams } from '../../shared/runtime.js';
 
 /** What the other process says of itself: `none` if this machine has nothing that writes videos, or if the process can't start. */
 type MachineEncoder = 'chromium' | 'ffmpeg' | 'none';
@@ -19,8 +19,8 @@ const IDLE = 10_000;
  * time, which ends when no recording is left and when this process ends.
  */
 export class RecordingProcess implements RecordingEncoder {
-  /** The folders of recordings that are not complete, with what waits for them. */
-  readonly #running = new Map<string, (completed: Completed) => void>();
+  /** The folders of recordings that are not complete, with what waits for them: undefined if the other process has ended. */
+  readonly #running = new Map<string, (completed: Completed | undefined) => void>();
   #child: ChildProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
   #encoder: Promise<MachineEncoder> = Promise.resolve('none');
@@ -47,9 +47,9 @@ export class RecordingProcess implements RecordingEncoder {
     const { folder } = ended.files.saved!;
     const isElsewhere = this.#running.has(folder) && (await this.#encoder) !== 'none';
     if (encoder || !isElsewhere || !this.#child) return complete(ended, encoder);
-    const done = new Promise<Completed>((resolve) => this.#running.set(folder, resolve));
+    const done = new Promise<Completed | undefined>((resolve) => this.#running.set(folder, resolve));
     this.#send({ ended: folder });
-    return done;
+    return (await done) ?? complete(ended, undefined);
   };
 
   readonly close = async (): Promise<void> => {};
@@ -61,7 +61,7 @@ export class RecordingProcess implements RecordingEncoder {
   }
 
   #start(): ChildProcess | undefined {
-    const child = spawnHelper();
+    const child = startHelper();
     if (!child) return undefined;
     let onEncoder!: (encoder: MachineEncoder) => void;
     this.#encoder = new Promise((resolve) => (onEncoder = resolve));
@@ -74,13 +74,18 @@ export class RecordingProcess implements RecordingEncoder {
     });
     lines.once('close', () => {
       onEncoder('none');
-      if (this.#child === child) this.#child = undefined;
-      const failure = 'The process that writes the videos ended.';
-      for (const resolve of this.#running.values()) resolve({ failure });
+      // One that was idle may end after the next one has started.
+      if (this.#child === child) this.#onEnded();
     });
     child.unref();
     unrefStreams(child.stdin, child.stdout);
     return child;
+  }
+
+  #onEnded(): void {
+    this.#child = undefined;
+    for (const resolve of this.#running.values()) resolve(undefined);
+    this.#running.clear();
   }
 
   #onCompleted(folder: string, completed: Completed): void {
@@ -91,6 +96,7 @@ export class RecordingProcess implements RecordingEncoder {
 
   #endIfIdle(): void {
     if (this.#running.size > 0) return;
+    clock.clearTimeout(this.#idle);
     this.#idle = clock.setTimeout(() => {
       this.#child?.stdin?.end();
       this.#child = undefined;
@@ -100,21 +106,11 @@ export class RecordingProcess implements RecordingEncoder {
 }
 
 /** Undefined where no process can start: then nothing writes videos, but the leased browser. */
-function spawnHelper(): ChildProcess | undefined {
+function startHelper(): ChildProcess | undefined {
   const file = packageFile('dist/recording-process.js');
   if (file === undefined) return undefined;
   try {
-    const { command, args, env } = helperCommand({ file });
-    // Detached: Ctrl-C in the terminal must not end the video.
-    const child = spawn(command, args, {
-      detached: true,
-      windowsHide: true,
-      stdio: ['pipe', 'pipe', 'ignore'],
-      env,
-    });
-    child.on('error', () => {});
-    child.stdin.on('error', () => {});
-    return child;
+    return spawnHelper(helperCommand({ file }));
   } catch {
     return undefined;
   }

@@ -1,13 +1,17 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BrowserPool } from '../../../src/index.js';
+import { withPooledBrowser } from '../../../src/playwright.js';
+import { cdp } from '../../../src/services.js';
 import type { ReplayFacts } from '../../../src/recorder/page/replay-page.js';
 import { savedFacts } from '../../local/replays/support.js';
 import { start } from '../../process/support.js';
 import { runHere } from '../../cli/support.js';
 import { startChromium } from '../../support/chromium.js';
-import { processesOf } from '../../support/processes.js';
+import { kill, processesOf } from '../../support/processes.js';
 import { SLOW_START } from '../../support/program.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'recorded-ends-'));
@@ -122,4 +126,26 @@ describe('the video is written', () => {
     expect(facts.video).toBeUndefined();
     expect(facts.pictures!.frames.length).toBeGreaterThan(0);
   });
+});
+
+it('has pictures if the process that writes the video is killed, and a video of the next lease', async () => {
+  await using pool = new BrowserPool('shop', { service: cdp(browser.url) });
+  const record = async (isKilled: boolean) => {
+    const { replays, replayStatus, cleanupErrors } = await withPooledBrowser(
+      pool,
+      async ({ page }) => {
+        await page.goto('data:text/html,<h1>Shop</h1>');
+        await page.waitForTimeout(500);
+        if (isKilled) helpers().forEach(kill);
+      },
+      { replays: 'record', replaysTimeout: 120_000, recording: { folder: join(folder, 'killed') } },
+    );
+    expect({ replayStatus, cleanupErrors }).toEqual({ replayStatus: 'ready', cleanupErrors: [] });
+    return savedFacts(fileURLToPath(replays[0]!.replay_view_url!)) as unknown as ReplayFacts;
+  };
+  const { video, pictures } = await record(true);
+  expect(video).toBeUndefined();
+  expect(pictures!.frames.length).toBeGreaterThan(0);
+  expect((await record(false)).video!.size).toBeGreaterThan(1_000);
+  expect(helpers()).toHaveLength(1);
 });
