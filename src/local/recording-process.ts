@@ -3,12 +3,19 @@
  * can, and their pages. It reads lines of JSON (see `RecordingMessage`). At the end of its input it completes the recordings
  * that are left, also those of a process that was killed.
  */
+import { constants, setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import { completeFolder } from '../recorder/complete.js';
 import { completionOf, type RecordingAnswer, type RecordingMessage } from '../recorder/helper-messages.js';
 import { jsonOf } from '../shared/json.js';
 import { openEncoder } from './open-encoder.js';
 
+try {
+  // Its encoder inherits this: no video delays what the leased browsers do.
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+} catch {
+  // The runtime, or the sandbox of the process, does not allow it.
+}
 const encoder = await openEncoder();
 /** The folders of recordings that are not complete, with the functions that say that no video is due any longer. */
 const running = new Map<string, () => void>();

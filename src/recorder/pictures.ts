@@ -112,13 +112,16 @@ const CAPTURE = { format: 'jpeg', quality: 70, optimizeForSpeed: true };
 /** Milliseconds that a picture waits for the next frames of its page, which costs nothing. */
 const FRAME_WAIT = 20;
 
-/** Pause after a picture, as a multiple of the work for the picture: also on a busy machine, the page keeps two thirds. */
+/**
+ * Pause after a picture, as a multiple of the work for the picture: also on a busy machine, the page keeps two thirds. If more pages
+ * change than there are cores, the pause is longer by that factor.
+ */
 const PAUSE = 2;
 
 /** Pictures a second that the changing pages of this process take together, for each core. One is about 17 ms of work. */
 const MOST_PER_CORE = 8;
 
-/** The part of the time that pictures for hints may take: a tenth. */
+/** The part of the time that pictures for hints may take: a tenth, or less if more pages change than there are cores. */
 const PART_FOR_HINTS = 0.1;
 
 /** Most milliseconds of work that a page saves for hints. */
@@ -162,6 +165,11 @@ class NoPicture extends Error {
 class PagePictures {
   /** Those that change. They share the cores. */
   static readonly #changing = new Set<PagePictures>();
+  /** Pages that change, for each core; at least one. */
+  static get #crowd(): number {
+    return Math.max(1, PagePictures.#changing.size / availableParallelism());
+  }
+
   readonly watchers = new Set<Watcher>();
   /** Those that have not received the last picture. */
   readonly #behind = new Set<Watcher>();
@@ -374,7 +382,7 @@ class PagePictures {
       const share = (1000 * PagePictures.#changing.size) / (MOST_PER_CORE * availableParallelism()) - elapsed;
       if (this.#hintedAt !== undefined && this.#spend(0) > 0) return ended + share - clock.now();
       const interval = Math.min(...[...this.watchers].map((watcher) => watcher.interval));
-      const pause = Math.max(PAUSE * workIn(took), interval - elapsed, share);
+      const pause = Math.max(PAUSE * PagePictures.#crowd * workIn(took), interval - elapsed, share);
       const factor = 2 ** Math.max(0, this.#still - STILL, this.#withheld - STILL);
       return ended + Math.max(pause, Math.min(LONGEST_PAUSE, pause * factor)) - clock.now();
     };
@@ -400,7 +408,7 @@ class PagePictures {
    */
   #spend(milliseconds: number): number {
     const now = clock.now();
-    const earned = (now - this.#creditAt) * PART_FOR_HINTS;
+    const earned = ((now - this.#creditAt) * PART_FOR_HINTS) / PagePictures.#crowd;
     this.#creditAt = now;
     this.#credit = Math.max(-MOST_CREDIT, Math.min(MOST_CREDIT, this.#credit + earned) - milliseconds);
     return this.#credit;
