@@ -59,7 +59,7 @@ const NO_LIBRARY =
 /** Runs jobs at once on a local pool, which records each into the folder. Rejects only when the signal aborts. */
 export async function runJobs(
   { jobs, size }: Plan,
-  folder: string,
+  { folder, headful }: { readonly folder: string; readonly headful: boolean },
   print: PrintStep,
   signal: AbortSignal,
 ): Promise<DemoOutcome[]> {
@@ -67,7 +67,8 @@ export async function runJobs(
   const libraries = new Set(jobs.map(({ needs: [library] }) => library!));
   await Promise.all([...libraries].map((library) => import(library)));
   print('libraries', `loaded: ${[...libraries].join(', ')}`);
-  await using local = await startPool({ pools: [{ name: 'demo', size }], recording: { folder } }, signal);
+  const pools = [{ name: 'demo', size, headless: !headful }];
+  await using local = await startPool({ pools, recording: { folder } }, signal);
   print('pool', `${counted(size, 'browser')} at ${local.baseUrl}`);
   await using shop = await openShop();
   print('shop', `open at ${shop.url}`);

@@ -7,13 +7,14 @@ import { formatTable, paintFor, type Format } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   command
+    .option('--headful', 'show the windows of the browsers')
     .description(
       'Starts a pool of two browsers and a small shop on this machine, and runs three jobs at once that order ' +
         'in the shop: with Playwright, with Puppeteer, and with Puppeteer over WebDriver BiDi. One job must wait. ' +
         'Jobs whose library is not installed are left out.',
     )
     .addHelpText('after', HELP)
-    .action(async () => demo(signal));
+    .action(async ({ headful = false }: { headful?: boolean }) => demo(headful, signal));
 }
 
 const HELP = `
@@ -24,14 +25,15 @@ Example:
   $ pooled-browser demo`;
 
 /** Runs a job with each installed library, on one browser less, and prints each step and a summary. */
-async function demo(signal: AbortSignal): Promise<void> {
+async function demo(headful: boolean, signal: AbortSignal): Promise<void> {
   const { planJobs, runJobs } = await import('./demo-jobs.js');
   const plan = planJobs(isInstalled);
   print(paint('bold', plan.headline));
   for (const line of plan.leftOut) print(paint('yellow', line));
   print('');
   const { recordingsFolder } = await import('../pool/local-service.js');
-  const outcomes = await runJobs(plan, recordingsFolder(), printStep, signal);
+  const local = { folder: recordingsFolder(), headful };
+  const outcomes = await runJobs(plan, local, printStep, signal);
   print(`\n${summarize(outcomes)}\n`);
   const failed = outcomes.filter(({ error }) => error !== undefined).length;
   if (failed > 0) throw new CliError(`${failed} of ${outcomes.length} jobs failed.`);

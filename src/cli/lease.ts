@@ -87,6 +87,8 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
         : `Pool ${event.from} has no browser.`;
       return `${reason} The next pool is asked: ${event.to}.`;
     }
+    case 'acquired':
+      return liveViewHere(event.session);
     case 'outcome-unknown':
       return `${oneLine(event.error.message)} A browser may be leased now, until its inactivity timeout ends the lease.`;
     case 'release-failed':
@@ -102,6 +104,12 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
     default:
       return undefined;
   }
+}
+
+/** A live view of this machine. The link to one of a service is a secret that a log must not show. */
+function liveViewHere({ browser_live_view_url: text = '' }: BrowserSession): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url?.hostname === '127.0.0.1' ? `Live view: ${url.href}` : undefined;
 }
 
 /** Describes each recording of a lease. */

@@ -8,6 +8,8 @@ import { environment } from '../shared/environment.js';
 export interface ServiceOptions {
   baseUrl?: string | undefined;
   service?: string | undefined;
+  /** Of the commands that lease browsers. */
+  headful?: true | undefined;
 }
 
 export function addServiceOption(command: Command): Command {
@@ -98,6 +100,7 @@ export function addAcquireOptions(command: Command): Command {
   return addServiceOption(command)
     .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
     .option('--start-url <url>', 'URL that the browser opens')
+    .option('--headful', 'show the windows of the browsers; needs browsers of this machine (local)')
     .addOption(timeout('--acquire-timeout <time>', 'total time to wait for a browser: 500ms, 30s, 5m', '5m'))
     .addOption(
       timeout('--unreachable-timeout <time>', 'the same for a service that was never reached', '30s'),

@@ -45,10 +45,17 @@ export async function openPool(
   limit?: number,
 ): Promise<BrowserPool> {
   const { service, baseUrl, hasToken } = await serviceOf(options);
+  const { headful } = options;
+  if (headful && baseUrl !== 'local') throw new CliError(noWindows(idOrName), EXIT.usage);
   const token = await tokenOf(service, baseUrl, hasToken);
   const { BrowserPool } = await import('../pool/browser-pool.js');
-  return new BrowserPool<object>(idOrName, { service, baseUrl, token, limit }) as BrowserPool;
+  const local = headful && { headful };
+  return new BrowserPool<object>(idOrName, { service, baseUrl, token, limit, local }) as BrowserPool;
 }
+
+const noWindows = (pool: string) =>
+  `--headful shows the windows of browsers on this machine, and pool ${pool} is of another service. Set BROWSER_POOL_BASE_URL=local, ` +
+  'name the pool local, or remove --headful: pooled-browser serve has it, too.';
 
 /** The pools of a command. */
 type OpenPools = readonly [BrowserPool, ...BrowserPool[]] & AsyncDisposable;
@@ -69,9 +76,11 @@ export async function openPools(list: string, options: ServiceOptions, limit?: n
 /** A pool that a list names, and its service: that of the options, unless the name has its own. */
 export type NamedPool = ServiceOptions & { readonly name: string };
 
-export async function namedPools(list: string, { service, baseUrl }: ServiceOptions): Promise<NamedPool[]> {
+export async function namedPools(list: string, options: ServiceOptions): Promise<NamedPool[]> {
+  const { service, baseUrl, headful } = options;
   const { readPoolNames } = await import('../pool/pool-names.js');
-  return readPoolNames(list).map((one) => (one.baseUrl === undefined ? { service, baseUrl, ...one } : one));
+  const at = (one: NamedPool) => (one.baseUrl === undefined ? { service, baseUrl } : {});
+  return readPoolNames(list).map((one) => ({ headful, ...at(one), ...one }));
 }
 
 /** @throws CliError if a list names more than one pool, for a command that does something to one. */

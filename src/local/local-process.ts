@@ -18,14 +18,16 @@ const OWNER_INTERVAL = 500;
 const input = createInterface({ input: process.stdin });
 const ended = once(input, 'close');
 const [line] = (await once(input, 'line')) as [string];
-const { browser, isLimited, shared, ...settings } = JSON.parse(line) as LocalServiceSettings;
-const { pool: name, size = browsersThatFit(thisMachine()), maxLeases, recordings: folder } = settings;
+const settings = JSON.parse(line) as LocalServiceSettings;
+const { browser = 'chromium', shared, args = [], headful = false, liveView = false } = settings;
+const { pool: name, size = browsersThatFit(thisMachine()), maxLeases, isLimited } = settings;
 try {
   await using pool = await startLocalPool({
     browser,
-    pools: [{ name, size, maxLeases, onDemand: true }],
-    recording: { folder },
-    args: isLimited && browser === 'chromium' ? NO_UDP : [],
+    pools: [{ name, size, maxLeases, onDemand: true, headless: !headful }],
+    recording: { folder: settings.recordings },
+    args: [...args, ...(isLimited && browser === 'chromium' ? NO_UDP : [])],
+    quirks: { liveViewsHeadless: liveView },
   });
   tell({ baseUrl: pool.baseUrl, token: pool.token });
   await (shared ? endOf(shared.owner) : ended);

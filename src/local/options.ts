@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from '../shared/options.js';
 import type { LocalPoolEvent } from './events.js';
-import type { LocalBrowserKind } from '../pool/pool-options.js';
+import { browserFlags, type LocalBrowserKind } from '../pool/pool-options.js';
 import { KINDS } from './browser/local-browser.js';
 import {
   quirkChecks,
@@ -81,11 +81,6 @@ export function readLocalPoolOptions(given: LocalPoolOptions) {
 export type CheckedOptions = ReturnType<typeof readLocalPoolOptions>;
 
 const TOKEN = /^[\x21-\x7e]{8,}$/;
-const FLAG = /^--[^\0]+$/;
-const POOL_FLAG = /^--(remote-debugging-(port|pipe|address)|user-data-dir|profile)(=|$)/;
-function matches(value: unknown, pattern: RegExp): boolean {
-  return typeof value === 'string' && pattern.test(value);
-}
 
 function faultInPools(pools: unknown): string | undefined {
   if (!Array.isArray(pools)) return `must be an array of pools, not ${showValue(pools)}`;
@@ -94,16 +89,9 @@ function faultInPools(pools: unknown): string | undefined {
 
 /** The message does not show the token. */
 function faultInToken(token: unknown): string | undefined {
-  return matches(token, TOKEN) ? undefined : 'must be a string of at least 8 visible ASCII characters';
-}
-
-function faultInArgs(args: unknown): string | undefined {
-  if (!Array.isArray(args)) return `must be an array of flags, not ${showValue(args)}`;
-  const wrong: unknown = args.find((arg) => !matches(arg, FLAG) || matches(arg, POOL_FLAG));
-  if (wrong === undefined) return undefined;
-  return matches(wrong, POOL_FLAG)
-    ? `must not contain ${showValue(wrong)}: the pool sets this flag`
-    : `must contain flags that begin with "--", not ${showValue(wrong)}`;
+  return typeof token === 'string' && TOKEN.test(token)
+    ? undefined
+    : 'must be a string of at least 8 visible ASCII characters';
 }
 
 const localPoolChecks = checksOf<LocalPoolOptions>()({
@@ -112,7 +100,7 @@ const localPoolChecks = checksOf<LocalPoolOptions>()({
   token: optional(checked<string>(faultInToken)),
   browser: optional(oneOf('chromium', 'firefox'), 'chromium'),
   executablePath: optional(text()),
-  args: optional(checked<readonly string[]>(faultInArgs), []),
+  args: optional(browserFlags(), []),
   quirks: optional(group(quirkChecks), {}),
   recording: optional(group(recordingChecks), {}),
   onLog: optional(callback<(event: LocalPoolEvent) => void>()),

@@ -25,6 +25,9 @@ export interface LocalServiceSettings {
   /** Default: as many browsers as fit the machine. */
   readonly size?: number | undefined;
   readonly maxLeases?: number | undefined;
+  readonly headful?: boolean | undefined;
+  readonly liveView?: boolean | undefined;
+  readonly args?: readonly string[] | undefined;
   /** Absolute path of the folder of the recordings. */
   readonly recordings: string;
   /** Every lease is limited to some hosts: no page may send UDP packets, which know no such limit. */
@@ -68,10 +71,22 @@ const PROBE_TIMEOUT = 10_000;
  */
 export async function startLocalService(
   pool: string,
-  { browser = 'chromium', size = sizeOfEnvironment(), maxLeases, recordings, owner }: LocalOptions,
+  {
+    size = sizeOfEnvironment(),
+    headful = environment.isLocalHeadful(),
+    recordings,
+    owner,
+    ...local
+  }: LocalOptions,
 ): Promise<LocalService> {
-  const isLimited = environment.allowedHosts() !== undefined;
-  const settings = { browser, pool, size, maxLeases, recordings: recordingsFolder(recordings), isLimited };
+  const settings = {
+    ...local,
+    pool,
+    size,
+    headful,
+    recordings: recordingsFolder(recordings),
+    isLimited: environment.allowedHosts() !== undefined,
+  };
   if (owner !== undefined) return joinSharedService(settings, owner);
   const child = spawnLocal(settings);
   const exited = new Promise<void>((resolve) => {

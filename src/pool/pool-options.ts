@@ -1,4 +1,4 @@
-import { isRecord } from '../shared/json.js';
+import { isRecord, showValue } from '../shared/json.js';
 import {
   abortSignal,
   anyOf,
@@ -47,6 +47,22 @@ export interface LocalOptions {
    * @default 100
    */
   maxLeases?: number | undefined;
+  /**
+   * Opens windows, for people who watch. It needs a whole Chromium or Firefox; without a screen, Xvfb is started. Default: whether the
+   * environment variable `BROWSER_POOL_LOCAL_HEADFUL` is `1`.
+   */
+  headful?: boolean | undefined;
+  /**
+   * The sessions have a page to watch and to control the browser (`liveViewUrl`), also without a window. Browsers with windows always
+   * have it.
+   * @default false
+   */
+  liveView?: boolean | undefined;
+  /**
+   * Additional flags of the browser, such as `['--proxy-server=127.0.0.1:8080']`. The pool sets the folder of the profile and the remote debugging flags.
+   * @default []
+   */
+  args?: readonly string[] | undefined;
   /**
    * Folder of the recordings, which stay after the process: each has its own folder with its video and a page that shows
    * the video and its timeline. `replay_view_url` is the `file:` URL of the page. The folder is created for the first
@@ -216,6 +232,22 @@ export const tokenCheck: Check<Token> = checked((token) =>
     : 'must be a string of visible ASCII characters, or a function that returns one',
 );
 
+const FLAG = /^--[^\0]+$/;
+const POOL_FLAG = /^--(remote-debugging-(port|pipe|address)|user-data-dir|profile)(=|$)/;
+
+/** Flags of a local browser. */
+export function browserFlags(): Check<readonly string[]> {
+  return checked((args) => {
+    if (!Array.isArray(args)) return `must be an array of flags, not ${showValue(args)}`;
+    const matches = (value: unknown, pattern: RegExp) => typeof value === 'string' && pattern.test(value);
+    const wrong: unknown = args.find((arg) => !matches(arg, FLAG) || matches(arg, POOL_FLAG));
+    if (wrong === undefined) return undefined;
+    return matches(wrong, POOL_FLAG)
+      ? `must not contain ${showValue(wrong)}: the pool sets this flag`
+      : `must contain flags that begin with "--", not ${showValue(wrong)}`;
+  });
+}
+
 export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
   // `checkService` explains what is wrong.
   service: optional(check<BrowserService>('a service', () => true)),
@@ -241,6 +273,9 @@ export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
         browser: optional(oneOf('chromium', 'firefox')),
         size: optional(wholeNumber(1)),
         maxLeases: optional(wholeNumber(1)),
+        headful: optional(flag()),
+        liveView: optional(flag(), false),
+        args: optional(browserFlags(), []),
         recordings: optional(text()),
         owner: optional(wholeNumber(1)),
       }),

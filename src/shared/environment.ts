@@ -21,6 +21,8 @@ export const environment = {
   },
   /** Maximum number of browsers of a local service. */
   localSize: () => read('BROWSER_POOL_LOCAL_SIZE'),
+  /** Whether the browsers of a local service open windows. */
+  isLocalHeadful: () => read('BROWSER_POOL_LOCAL_HEADFUL') === '1',
   /** Folder of the recordings of a local service. */
   localRecordings: () => read('BROWSER_POOL_LOCAL_RECORDINGS'),
   /** Hosts of this machine's network that leased browsers may reach. */

@@ -19,6 +19,7 @@ const BENCHES = [
   'exposed-bodies',
   'allowed-hosts',
   'allowed-hosts-ends',
+  'navigating-away',
   'recording',
   'real-services',
 ];
