@@ -206,6 +206,18 @@ export class BrowserPool<Session extends object = BrowserSession> {
   }
 
   /**
+   * Deletes a recording that has ended, at a service whose API can: Anchor.
+   *
+   * @throws PoolServiceError with status 404 if there is no such recording.
+   */
+  async deleteReplay(sessionId: string, replayId: string, options: RequestOptions = {}): Promise<void> {
+    const how = this.#read(requestChecks, options, 'deleteReplay', sessionId);
+    const replay = readOption(pathSegment(), 'replayId', replayId);
+    const remove = this.#supported(this.#service.replays?.delete, 'no request that deletes a recording');
+    await this.#send(remove(sessionId, replay), how);
+  }
+
+  /**
    * Downloads the video of a recording, after waiting until the service has written it. Recordings outlive their sessions.
    *
    * @param path Path of the file; an existing file is replaced when the download is complete.

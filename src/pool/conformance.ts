@@ -105,6 +105,7 @@ function requestsOf({ acquire, release, owner, find, replays, sessions, probe, p
     'replays.list': replays?.list(HOSTILE),
     'replays.start': replays?.start?.(HOSTILE, { frameRate: 5, maxSeconds: 60 }),
     'replays.stop': replays?.stop?.(HOSTILE, HOSTILE),
+    'replays.delete': replays?.delete?.(HOSTILE, HOSTILE),
     'replays.session': replays?.session?.request(HOSTILE),
     ...videoRequestsOf(replays?.video?.(HOSTILE, HOSTILE)),
     'sessions.list': sessions?.list(0, 0),

@@ -156,6 +156,10 @@ const replays: Required<BrowserService>['replays'] = {
         ...(link && createdAt && { finished_at: createdAt }),
       };
     }),
+  delete: (id, replayId) => ({
+    method: 'DELETE',
+    path: path`/v1/sessions/${id}/recordings/${replayId}`,
+  }),
   video: (id, replayId) => ({
     find: { method: 'GET', path: path`/v1/sessions/${id}/recordings` },
     read: (json) => {

@@ -197,6 +197,7 @@ export interface SessionRequests {
   replays(sessionId: string, how?: Abortable): Promise<Replay[]>;
   startReplay(sessionId: string, request?: ReplayRequest, how?: Abortable): Promise<Replay>;
   stopReplay(sessionId: string, replayId: string, how?: Abortable): Promise<void>;
+  deleteReplay(sessionId: string, replayId: string, how?: Abortable): Promise<void>;
 }
 
 interface Abortable {
@@ -291,6 +292,8 @@ export interface BrowserService<Session extends object = object> {
     readonly start?: (id: string, request: ReplayRequest) => ServiceRequest;
     /** The request that stops a recording. */
     readonly stop?: (id: string, replayId: string) => ServiceRequest;
+    /** The request that deletes a recording that has ended. */
+    readonly delete?: (id: string, replayId: string) => ServiceRequest;
     /** The request that downloads a video, or how to find it. */
     readonly video?: (id: string, replayId: string) => ServiceRequest | VideoSearch;
     /** Of a service whose list may lack the end of a recording: fields of the session's record that complete it. */

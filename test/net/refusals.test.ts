@@ -99,6 +99,7 @@ it.for<[string, (pool: BrowserPool, id: string) => Promise<unknown>]>([
   ['sessionId', (pool, id) => pool.startReplay(id)],
   ['sessionId', (pool, id) => pool.stopReplay(id, 'r')],
   ['replayId', (pool, id) => pool.stopReplay('s', id)],
+  ['replayId', (pool, id) => pool.deleteReplay('s', id)],
 ])('rejects a %s that can not be a part of a path: %s', async ([option, call]) => {
   for (const id of ['..', undefined as never]) {
     const error = await refusal((pool) => call(pool, id));

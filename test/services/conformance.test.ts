@@ -45,6 +45,7 @@ function read(name: string, route: string, { earlier = 1, ...body }: Record<stri
     address: 'wss://browsers.example.com',
     earlier: earlier as number,
     videoUrl: 'https://files.example.com/video.mp4',
+    requests: [],
   });
 }
 const OURS = { [LEASE_TAG]: LEASE_ID };

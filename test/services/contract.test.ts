@@ -6,10 +6,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   BrowserPool,
   leaseBrowser,
+  mapPooledBrowsers,
+  runOf,
   withPooledBrowser,
   type BrowserPoolOptions,
   type BrowserService,
 } from '../../src/index.js';
+import type { ConnectRequest } from '../../src/drivers/connector.js';
 import { coreOf } from '../../src/pool/pool-core.js';
 import { serviceError } from '../../src/net/response.js';
 import { leaseSession } from '../../src/calls/lease-browser.js';
@@ -200,6 +203,81 @@ describe('the recordings of a lease', () => {
     }[name];
     await using used = await open(name, { service: service! });
     expect(await used.run()).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [] });
+  });
+});
+
+describe('the recording of a service, with keepOnly', () => {
+  const FAILURES = { replays: 'record', recording: { by: 'service', keepOnly: 'failures' } } as const;
+  const DELETE = /^DELETE .*\/recordings\/recording-1$/;
+  /** A connector whose tasks have pages. */
+  const withPages = {
+    ...plainConnector,
+    connect: async (request: ConnectRequest) => ({
+      ...(await plainConnector.connect(request)),
+      openWorkspace: async () => ({ handles: {}, reset: async () => true, close: async () => {} }),
+    }),
+  };
+  const deletesOf = ({ requests }: ContractServer) => requests.filter((request) => DELETE.test(request));
+
+  it('is deleted after the release of a lease in which nothing failed', async () => {
+    await using used = await open('anchor');
+    const run = await used.run(FAILURES);
+    expect(run).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [] });
+    expect(used.events.findLast(({ type }) => type === 'replays')).toMatchObject({ status: 'none' });
+    const [session] = used.server.sessions;
+    expect(session!.body).toMatchObject({ session: { recording: { active: true } } });
+    const release = used.server.requests.indexOf(`DELETE /v1/sessions/${session!.id}`);
+    expect(used.server.requests.findIndex((one) => DELETE.test(one))).toBeGreaterThan(release);
+    expect(await used.pool.replays(session!.id)).toEqual([]);
+  });
+
+  it('stays if the callback or one of the tasks failed, and while the browser stays leased', async () => {
+    await using used = await open('anchor');
+    const fails = () => Promise.reject(new Error('seeded'));
+    const options = { ...FAILURES, connector: plainConnector };
+    const error: unknown = await rejection(withPooledBrowser(used.pool, fails, options));
+    expect(runOf(error)).toMatchObject({ replays: [{ replay_id: 'recording-1' }], replayStatus: 'ready' });
+    const odd = async ({ input }: { input: number }) => {
+      if (input % 2 === 0) throw new Error('seeded');
+    };
+    const outcomes = mapPooledBrowsers(used.pool, [1, 2, 3], odd, {
+      ...FAILURES,
+      concurrency: 1,
+      isolation: 'none',
+      connector: withPages,
+    });
+    const statuses: string[] = [];
+    for await (const { status } of outcomes) statuses.push(status);
+    expect(statuses).toContain('rejected');
+    await used.run({ ...FAILURES, release: 'leave' });
+    expect(used.server.sessions).toHaveLength(3);
+    expect(deletesOf(used.server)).toEqual([]);
+  });
+
+  it('stays in the result with the reason in cleanupErrors if the service refuses to delete it', async () => {
+    await using used = await open('anchor');
+    used.server.faults.push({ route: DELETE, answer: answerWith(403, {}, { message: 'no' }) });
+    const run = await used.run(FAILURES);
+    expect(run).toMatchObject({ replays: [{ replay_id: 'recording-1' }], replayStatus: 'ready' });
+    expect(run).toMatchObject({ cleanupErrors: [{ name: 'PoolServiceError', status: 403 }] });
+    expectNoSecrets(run, ...used.events);
+  });
+
+  it('counts as deleted if the first request was lost, and the next one finds nothing', async () => {
+    await using used = await open('anchor');
+    used.server.faults.push({ route: DELETE, answer: (response) => void response.socket!.destroy() });
+    used.server.faults.push({ route: DELETE, answer: answerWith(404) });
+    expect(await used.run(FAILURES)).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [] });
+    expect(deletesOf(used.server)).toHaveLength(2);
+  });
+
+  it('stays at a service whose API deletes none', async () => {
+    await using used = await open('browser-use');
+    const run = await used.run(FAILURES);
+    expect(run).toMatchObject({ replays: [{}], replayStatus: 'ready', cleanupErrors: [] });
+    const error = await rejection(used.pool.deleteReplay('one', 'two'));
+    expect(error).toMatchObject({ name: 'InvalidOptionError', option: 'service' });
+    expect(error.message).toContain('has no request that deletes a recording');
   });
 });
 

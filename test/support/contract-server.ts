@@ -45,7 +45,7 @@ export interface Contract {
   readonly create: string;
   /** The route that releases a session. */
   readonly release: string;
-  /** Other requests, by their routes. A URL is a redirect. */
+  /** Other requests, most of which read, by their routes. A URL is a redirect. */
   readonly reads: Readonly<Record<string, (on: Reading) => unknown>>;
   /** The session, as the response that creates it shows it. */
   readonly session: (session: ContractSession, address: string) => unknown;
@@ -72,6 +72,8 @@ export interface Reading {
   readonly earlier: number;
   /** URL of the video, at another server. */
   readonly videoUrl: string;
+  /** All requests so far, as method and path. */
+  readonly requests: readonly string[];
 }
 
 const SECRET = 'canary-session-0123456789';
@@ -239,10 +241,13 @@ export const CONTRACTS: readonly Contract[] = [
       },
     }),
     reads: {
-      'GET /v1/sessions/:id/recordings': ({ session }) => {
+      'GET /v1/sessions/:id/recordings': ({ session, requests }) => {
+        if (requests.includes(`DELETE /v1/sessions/${session!.id}/recordings/recording-1`))
+          return { data: { items: [] } };
         const file_link = 'https://api.anchorbrowser.io/recording.mp4';
         return { data: { items: [{ id: 'recording-1', file_link, created_at: iso(session!.createdAt) }] } };
       },
+      'DELETE /v1/sessions/:id/recordings/recording-1': () => ({ data: { status: 'success' } }),
       'GET /v1/sessions/:id/recordings/primary/fetch': ({ videoUrl }) => new URL(videoUrl),
       'GET /v1/sessions/all/status': () => ({ data: { items: [] } }),
     },
@@ -345,6 +350,8 @@ export class ContractServer implements AsyncDisposable {
   isExpired = false;
   /** Answers to the next requests that create a session. */
   readonly refusals: Answer[] = [];
+  /** Answers to the next requests of such routes, in place of those of the contract. */
+  readonly faults: { readonly route: RegExp; readonly answer: Answer }[] = [];
   /** The response to the next one is lost, after the session was created. */
   losesNext = false;
   /** URL of the videos. */
@@ -402,6 +409,7 @@ export class ContractServer implements AsyncDisposable {
     if (!route.includes('/canary-host/') && !this.#isAllowed(request, query))
       return answer(401, { message: 'Invalid API key' });
     if (route === create) return this.#create(body, response);
+    if (this.faults[0]?.route.test(route)) return this.faults.shift()!.answer(response);
     const id = idOf(release, route);
     if (id !== undefined) {
       if (!this.active.some((one) => one.id === id)) return answer(unknownId, { message: 'No such session' });
@@ -418,6 +426,7 @@ export class ContractServer implements AsyncDisposable {
       address: this.#socketAddress,
       earlier: this.requests.filter((one) => one === route).length - 1,
       videoUrl: this.videoUrl,
+      requests: this.requests,
     });
     if (json instanceof URL) return answerWith(302, { location: json.href })(response);
     return json === undefined ? answer(404, { message: 'Not found' }) : answer(200, json);

@@ -49,8 +49,9 @@ export interface RecordingOptions {
    */
   folder?: string | undefined;
   /**
-   * `'failures'`: removes the recording of a lease in which nothing failed. This process then records, so that nothing has to be removed
-   * at the service; one that the service makes by itself stays there.
+   * `'failures'`: removes the recording of a lease in which nothing failed. This process then records, and a recording that the service
+   * makes by itself stays there. With `by: 'service'`, the service records, and its recording is deleted if its API can (Anchor);
+   * otherwise it stays.
    * @default 'all'
    */
   keepOnly?: 'all' | 'failures' | undefined;
@@ -124,8 +125,8 @@ export function verifyReplays({ recording, replays }: ReplaysSettings): void {
   if (!recording) return;
   if (replays !== 'record')
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
-  const { by, keepOnly, single, hide } = recording;
-  const option = [single && 'single', hide && 'hide', keepOnly === 'failures' && 'keepOnly'].find(Boolean);
+  const { by, single, hide } = recording;
+  const option = [single && 'single', hide && 'hide'].find(Boolean);
   if (by !== 'service' || option === undefined) return;
   const message = `recording.${String(option)} needs a recording by this process. Remove recording.by, or set it to 'client'.`;
   throw new InvalidOptionError(`recording.${String(option)}`, message);

@@ -117,6 +117,21 @@ export class Recordings {
   }
 
   /**
+   * Deletes these recordings at the service, if it can, after their videos are written. What could not be deleted stays in the
+   * result. Never rejects.
+   */
+  async remove(result: Listed): Promise<Listed> {
+    const written = await this.finish(result);
+    if (!this.isRecording || !this.#lease.service.facts.replays?.delete) return written;
+    const limit = new LinkedAbort(this.#settings.signal, this.#timeLeft);
+    const errors = await Promise.all(written.replays.map((replay) => this.#delete(replay, limit)));
+    limit.dispose();
+    for (const error of errors) if (error) this.#lease.addError(error);
+    const replays = written.replays.filter((_replay, index) => errors[index] !== undefined);
+    return { ...written, replays, replayStatus: statusOf(replays) };
+  }
+
+  /**
    * Waits until the videos of these recordings are written, after the release. Other recordings in the list belong to
    * later leases and are ignored. Never rejects.
    */
@@ -188,20 +203,32 @@ export class Recordings {
     }
   }
 
+  /** Resolves with the error if a recording was not deleted. */
+  async #delete({ replay_id: id }: Replay, limit: LinkedAbort): Promise<Error | undefined> {
+    const { service, sessionId } = this.#lease;
+    const { signal } = limit;
+    try {
+      if (id === undefined) throw new Error('The service returned no id for the recording, so it stays.');
+      await persist(signal, () => service.requests.deleteReplay(sessionId, id, { signal }));
+      return undefined;
+    } catch (error) {
+      // The response to an earlier request was lost.
+      if (error instanceof PoolServiceError && error.status === 404) return undefined;
+      if (!limit.timedOut) return asError(error);
+      const within = duration(this.#settings.replaysTimeout);
+      return new Error(
+        `The recording was not deleted within ${within} (option replaysTimeout), so it stays.`,
+      );
+    }
+  }
+
   /** Lists all recordings of the session. A fault that may pass does not lose the links. */
   async #list(signal: AbortSignal = this.#abort.signal): Promise<readonly Replay[]> {
     const { service, sessionId } = this.#lease;
     if (!service.facts.replays) return [];
-    for (let retries = 0; ; retries++) {
-      try {
-        const all = await service.requests.replays(sessionId, { signal });
-        // A service does not say what this process has recorded.
-        return all.map(({ recorded_by: _by, ...replay }) => replay);
-      } catch (error) {
-        if (retries === MOST_RETRIES || signal.aborted || !isTransientError(error)) throw error;
-        await delay(backoff(RETRY, retries + 1), signal);
-      }
-    }
+    const all = await persist(signal, () => service.requests.replays(sessionId, { signal }));
+    // A service does not say what this process has recorded.
+    return all.map(({ recorded_by: _by, ...replay }) => replay);
   }
 
   async #start(onRefused: () => void): Promise<void> {
@@ -267,6 +294,18 @@ export class Recordings {
     } finally {
       clock.clearTimeout(timer);
       this.#timeLeft = Math.max(0, this.#timeLeft - (clock.now() - began));
+    }
+  }
+}
+
+/** Repeats a request after a fault that may pass. */
+async function persist<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  for (let retries = 0; ; retries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (retries === MOST_RETRIES || signal.aborted || !isTransientError(error)) throw error;
+      await delay(backoff(RETRY, retries + 1), signal);
     }
   }
 }

@@ -38,6 +38,8 @@ export class Replays implements LeaseFeature {
   #showsCommands = false;
   #stack: Opening['shared']['stack'] | undefined;
   #hasWarned = false;
+  /** The lease, or a part of it. */
+  #hasFailed = false;
   /** Since the end of the lease. */
   #listed: Listed = { replays: [], replayStatus: 'none' };
 
@@ -79,21 +81,22 @@ export class Replays implements LeaseFeature {
   }
 
   async begin(work: Work): Promise<EndWork<Pick<ReplaysResult, 'moment'>> | undefined> {
-    const client = this.#client;
-    if (!client) return undefined;
+    if (!this.#isRecording) return undefined;
     const { kind, title = '' } = work;
     if (kind !== 'task') {
       // Its tests are parts of it.
       this.#whole = work;
-      this.#observe(client);
+      if (this.#client) this.#observe(this.#client);
       return undefined;
     }
-    if (!client.hasBegun) return undefined;
-    client.note('mark', title);
-    const calls = this.#calls ? undefined : observeCalls(work, client);
+    const client = this.isByClient ? this.#client : undefined;
+    client?.note('mark', title);
+    const calls = client && !this.#calls ? observeCalls(work, client) : undefined;
     return async (end) => {
       calls?.stop();
-      const moment = end?.failed ? client.fail(end.error) : undefined;
+      if (!end?.failed) return {};
+      this.#hasFailed = true;
+      const moment = client?.fail(end.error);
       return moment === undefined ? {} : { moment };
     };
   }
@@ -104,18 +107,20 @@ export class Replays implements LeaseFeature {
     const { signal } = this.#lease!;
     await this.#time(async (recordings) => {
       const stopped = recordings.stopRecording();
-      if (status === 'failed') this.#client?.fail(error);
+      if (status === 'failed') this.fail(error);
       await this.#client?.stop(!signal.aborted, this.#settings.replaysTimeout);
       await stopped;
     });
   }
 
-  async finish(): Promise<Finished> {
+  async finish({ leaves }: LeaseEnding): Promise<Finished> {
+    const { keepOnly } = recordingOf(this.#settings);
     await this.#time(async (recordings) => this.#note(await recordings.collect()));
     const released = () =>
       this.#time(async (recordings) => {
         const completed = this.#completeOwn();
-        const listed = await recordings.finish(this.#listed);
+        const isUnwanted = !leaves && !this.#hasFailed && keepOnly === 'failures';
+        const listed = await (isUnwanted ? recordings.remove(this.#listed) : recordings.finish(this.#listed));
         await completed;
         if (listed !== this.#listed || this.isByClient) this.#note(listed);
       });
@@ -124,6 +129,7 @@ export class Replays implements LeaseFeature {
 
   /** Something in the lease has failed that neither its callback nor a task reports. */
   fail(error: unknown): void {
+    this.#hasFailed = true;
     this.#client?.fail(error);
   }
 
