@@ -92,13 +92,14 @@ export async function completeFolder(folder: string, encoder: Encoder | undefine
   const files = filesIn(folder);
   const journal = await readJournal(files.saved.journal);
   if (!journal) throw new Error(`${folder} is not the folder of a recording.`);
-  const { head, timeline, end } = journal;
+  const { head, timeline, masked, end } = journal;
   const length = end?.length ?? (await lastMomentOf(files.frames, timeline.at(-1)?.at ?? 0));
   const { replayId, session, startedAt, framesPerSecond, isSingle } = head;
   const finishedAt = new Date(Date.parse(startedAt) + length).toISOString();
   const { leaseId: _leaseId, ...shown } = session;
   const failure = end ? undefined : INTERRUPTED;
-  const facts = { ...shown, replayId, startedAt, finishedAt, timeline, failure, result: end?.result };
+  const { result } = end ?? {};
+  const facts = { ...shown, replayId, startedAt, finishedAt, timeline, failure, result, masked };
   const file = new VideoFile(files.video, () => {}, true);
   return complete({ files, file, length, framesPerSecond, isSingle, facts }, encoder);
 }

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { isRecord, jsonOf } from '../shared/json.js';
 import type { ProcessId } from '../shared/process-id.js';
-import type { RecordedSession } from './page/replay-page.js';
+import type { MaskedPictures, RecordedSession } from './page/replay-page.js';
 import { entryOf, type TimelineEntry } from './timeline.js';
 
 /** What a recording is, in the first line of its journal. */
@@ -23,6 +23,8 @@ export interface JournalHead {
 export interface ReadJournal {
   readonly head: JournalHead;
   readonly timeline: readonly TimelineEntry[];
+  /** Missing if no picture was masked. */
+  readonly masked: MaskedPictures | undefined;
   /** How the recording ended. Undefined if its process ended before. */
   readonly end: JournalEnd | undefined;
 }
@@ -65,6 +67,11 @@ export class Journal {
     this.#write(index === undefined ? entry : { index, ...entry });
   }
 
+  /** A picture was masked. */
+  addMask(masked: MaskedPictures): void {
+    this.#write({ masked });
+  }
+
   /** Ends the file. Never rejects. */
   async end(end: JournalEnd): Promise<void> {
     this.#write(end);
@@ -84,6 +91,7 @@ export async function readJournal(path: string): Promise<ReadJournal | undefined
   if (!head) return undefined;
   const timeline: TimelineEntry[] = [];
   let end: JournalEnd | undefined;
+  let mask: MaskedPictures | undefined;
   await using file = await open(path);
   let isFirst = true;
   for await (const text of file.readLines()) {
@@ -91,7 +99,8 @@ export async function readJournal(path: string): Promise<ReadJournal | undefined
     const line = isFirst ? undefined : jsonOf(text);
     isFirst = false;
     if (!isRecord(line)) continue;
-    const { length, result } = line;
+    const { length, result, masked } = line;
+    if (masked === 'covered' || masked === 'left-out') mask = masked;
     if (typeof length === 'number')
       end = { length, result: result === 'ok' || result === 'failed' ? result : undefined };
     const entry = entryOf(line);
@@ -99,7 +108,7 @@ export async function readJournal(path: string): Promise<ReadJournal | undefined
     if (entry && typeof index === 'number' && index in timeline) timeline[index] = entry;
     else if (entry) timeline.push(entry);
   }
-  return { head, timeline, end };
+  return { head, timeline, masked: mask, end };
 }
 
 /** Reads the first line. Undefined if it is not that of a journal. */

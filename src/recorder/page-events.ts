@@ -30,8 +30,8 @@ export class PageEvents {
   /** When the event arrived that is being handled. */
   #at = 0;
   readonly #startedAt = Date.now();
-  /** URLs by CDP session. */
-  readonly #pages = new Map<string, string>();
+  /** URLs and targets by CDP session. */
+  readonly #pages = new Map<string, { readonly url: string; readonly targetId: string }>();
   /** By request id, until they end. */
   readonly #requests = new Map<string, SentRequest>();
   /** How the requests of documents ended, by loader id, until a frame shows the document. */
@@ -103,13 +103,12 @@ export class PageEvents {
   }
 
   readonly #handlers: Readonly<Record<string, Handler | undefined>> = {
-    'Target.attachedToTarget': (params: { sessionId: string; targetInfo: { url: string } }) => {
-      const { url } = params.targetInfo;
-      this.#pages.set(params.sessionId, url);
+    'Target.attachedToTarget': ({ sessionId, targetInfo: { url, targetId } }: AttachedToTarget) => {
+      this.#pages.set(sessionId, { url, targetId });
       this.#add('page-opened', withoutSecrets(url));
     },
     'Target.detachedFromTarget': ({ sessionId }: { sessionId: string }) => {
-      this.#add('page-closed', withoutSecrets(this.#pages.get(sessionId) ?? ''));
+      this.#add('page-closed', withoutSecrets(this.#pages.get(sessionId)?.url ?? ''));
       this.#pages.delete(sessionId);
     },
     'Page.frameNavigated': ({ frame }: { frame: Frame }, session) => {
@@ -118,18 +117,23 @@ export class PageEvents {
       // A document that cannot be loaded is replaced by a page of Chromium's own.
       const url = withoutSecrets(frame.unreachableUrl ?? frame.url);
       if (frame.parentId !== undefined) return this.#addIfFailed(url, status);
-      this.#pages.set(session, frame.url);
+      this.#pages.set(session, { url: frame.url, targetId: frame.id });
       this.#add('navigation', url, status);
     },
-    'Network.requestWillBeSent': (params: { requestId: string; request: { url: string } }) => {
-      keep(this.#requests, params.requestId, { url: params.request.url, at: this.#at });
+    'Network.requestWillBeSent': (params: RequestWillBeSent, session) => {
+      const { requestId, request, frameId, type, redirectResponse: from } = params;
+      keep(this.#requests, requestId, { url: request.url, at: this.#at });
+      // The main frame has the id of its page.
+      if (!from || type !== 'Document' || frameId !== this.#pages.get(session)?.targetId) return;
+      const text = `${withoutSecrets(from.url)} → ${withoutSecrets(request.url)}`;
+      this.#add('navigation', text, statusOf(from));
     },
     'Network.responseReceived': ({ type, requestId, loaderId, response }: ResponseReceived) => {
       const request = this.#requests.get(requestId);
       if (request) request.isAnswered = true;
       // Chromium requests the icon by itself: many sites have none.
       if (!response.url.startsWith('http') || response.url.endsWith('/favicon.ico')) return;
-      const status = `${response.status} ${response.statusText}`.trim();
+      const status = statusOf(response);
       if (type === 'Document') keep(this.#documents, loaderId, status);
       else this.#addIfFailed(withoutSecrets(response.url), status);
     },
@@ -177,7 +181,13 @@ export class PageEvents {
   };
 }
 
+interface AttachedToTarget {
+  readonly sessionId: string;
+  readonly targetInfo: { readonly url: string; readonly targetId: string };
+}
+
 interface Frame {
+  readonly id: string;
   readonly loaderId: string;
   /** Missing for the main frame. */
   readonly parentId?: string;
@@ -192,11 +202,26 @@ interface SentRequest {
   isAnswered?: boolean;
 }
 
+interface RequestWillBeSent {
+  readonly requestId: string;
+  readonly request: { readonly url: string };
+  readonly type?: string;
+  readonly frameId?: string;
+  /** The response that led to this request. */
+  readonly redirectResponse?: Response;
+}
+
+interface Response {
+  readonly url: string;
+  readonly status: number;
+  readonly statusText: string;
+}
+
 interface ResponseReceived {
   readonly requestId: string;
   readonly type: string;
   readonly loaderId: string;
-  readonly response: { readonly url: string; readonly status: number; readonly statusText: string };
+  readonly response: Response;
 }
 
 interface LoadingFailed {
@@ -216,6 +241,10 @@ interface LogEntry {
   readonly level: string;
   readonly text: string;
   readonly url?: string;
+}
+
+function statusOf({ status, statusText }: Response): string {
+  return `${status} ${statusText}`.trim();
 }
 
 /** Adds a value. Drops the oldest one if there are too many. */

@@ -17,8 +17,11 @@ export interface PicturedBrowser {
 interface Watcher {
   /** Fewest milliseconds between two pictures that nobody asked for. */
   readonly interval: number;
-  /** @param since When the page had this picture (`clock.now()`): the input or navigation that changed it, if there was one. */
-  readonly onPicture: (jpeg: Buffer, since: number) => void;
+  /**
+   * @param since When the page had this picture (`clock.now()`): the input or navigation that changed it, if there was one.
+   * @param isCovered The mask covers a part of it.
+   */
+  readonly onPicture: (jpeg: Buffer, since: number, isCovered: boolean) => void;
   /**
    * Called before each picture, if the watcher may not receive all that it shows. The returned function is called after it, and
    * returns what the watcher receives: nothing if it has to wait for the next picture. Without a picture, none was taken.
@@ -218,7 +221,7 @@ class PagePictures {
 
   showTo(watcher: Watcher): void {
     if (watcher.mask) this.repeatFor(watcher);
-    else if (this.#last) watcher.onPicture(this.#last, clock.now());
+    else if (this.#last) watcher.onPicture(this.#last, clock.now(), false);
   }
 
   repeatFor(watcher: Watcher): void {
@@ -352,7 +355,7 @@ class PagePictures {
     for (const watcher of behind.filter(({ mask }) => !mask)) this.#send(watcher, jpeg, since);
     const finish = async ([watcher, mask]: [Watcher, FinishMask]) => {
       const masked = await mask(behind.includes(watcher) ? jpeg : undefined);
-      if (masked) this.#send(watcher, masked.jpeg, since);
+      if (masked) this.#send(watcher, masked.jpeg, since, masked.isCovered);
       return masked?.took ?? 0;
     };
     const times = await Promise.all([...masks].map(finish));
@@ -360,9 +363,9 @@ class PagePictures {
     return times.reduce((sum, time) => sum + time, 0);
   }
 
-  #send(watcher: Watcher, jpeg: Buffer, since: number): void {
+  #send(watcher: Watcher, jpeg: Buffer, since: number, isCovered = false): void {
     // It may have stopped meanwhile.
-    if (this.#behind.delete(watcher)) watcher.onPicture(jpeg, since);
+    if (this.#behind.delete(watcher)) watcher.onPicture(jpeg, since, isCovered);
   }
 
   /**

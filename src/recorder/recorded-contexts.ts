@@ -17,6 +17,8 @@ interface RecordedContextsOptions {
   readonly onPicture: (jpeg: Buffer, since: number) => void;
   /** Adds an entry to the timeline. */
   readonly note: (kind: TimelineEntry['kind'], text: string) => void;
+  /** Called when a picture is left out because the page shows what no picture may show. */
+  readonly onLeftOut: () => void;
   /** CSS selectors of elements that no picture may show. */
   readonly hide: readonly string[];
 }
@@ -121,7 +123,9 @@ export class RecordedContexts {
       const { result } = await this.#bidi.send('script.evaluate', params);
       return result?.value === true;
     });
-    return (await Promise.all(looks)).includes(false);
+    const isShown = (await Promise.all(looks)).includes(false);
+    if (isShown) this.#options.onLeftOut();
+    return isShown;
   }
 }
 

@@ -10,8 +10,11 @@ import type { PicturedBrowser, Watch } from './pictures.js';
 interface RecordedPagesOptions {
   /** Fewest milliseconds between pictures, if nothing happens in between. */
   readonly interval: number;
-  /** @param since When the page had this picture (`clock.now()`). */
-  readonly onPicture: (jpeg: Buffer, since: number) => void;
+  /**
+   * @param since When the page had this picture (`clock.now()`).
+   * @param isCovered A part of it is covered.
+   */
+  readonly onPicture: (jpeg: Buffer, since: number, isCovered: boolean) => void;
   /** Called for each new page, to enable further events. */
   readonly onPage: (page: CdpSession) => void;
   /** Called for each frame of another site, which has a session of its own. */

@@ -11,7 +11,7 @@ import { Journal } from './journal.js';
 import { RecorderWorld } from './masks/mask-script.js';
 import { PageEvents } from './page-events.js';
 import { saveReplayPage } from './page/replay-file.js';
-import type { RecordedSession, RecordingState, ReplayFacts } from './page/replay-page.js';
+import type { MaskedPictures, RecordedSession, RecordingState, ReplayFacts } from './page/replay-page.js';
 import type { PicturedBrowser } from './pictures.js';
 import { RecordedContexts, type BidiBrowser } from './recorded-contexts.js';
 import { RecordedPages } from './recorded-pages.js';
@@ -91,6 +91,7 @@ export class Recording {
   #lastAt = 0;
   /** The frame with the most bytes, which shows the most, until it is on the disk. */
   #poster: Buffer | undefined;
+  #masked: MaskedPictures | undefined;
   #pages: SourceOfPictures | undefined;
   #length: number | undefined;
   #isDiscarded = false;
@@ -141,6 +142,7 @@ export class Recording {
       state,
       replayId,
       result,
+      masked: this.#masked,
       startedAt: startedAt.toISOString(),
       finishedAt: this.finishedAt?.toISOString(),
       failure,
@@ -212,13 +214,21 @@ export class Recording {
 
   async #open(browser: RecordableBrowser): Promise<SourceOfPictures> {
     const interval = 1000 / this.#plan.framerate;
-    const onPicture = (jpeg: Buffer, since: number) => {
+    const onPicture = (jpeg: Buffer, since: number, isCovered = false) => {
+      if (isCovered) this.#noteMask('covered');
       this.#save(jpeg, since);
       this.#onFirst();
     };
     if ('bidi' in browser) {
       const note = (kind: TimelineEntry['kind'], text: string) => void this.note(kind, text);
-      return new RecordedContexts(browser, { interval, onPicture, note, hide: this.#plan.hide ?? [] });
+      const onLeftOut = () => this.#noteMask('left-out');
+      return new RecordedContexts(browser, {
+        interval,
+        onPicture,
+        onLeftOut,
+        note,
+        hide: this.#plan.hide ?? [],
+      });
     }
     return RecordedPages.open(browser, {
       interval,
@@ -280,6 +290,11 @@ export class Recording {
   async discard(): Promise<void> {
     this.#isDiscarded = true;
     await this.stop('stopped');
+  }
+
+  #noteMask(masked: MaskedPictures): void {
+    if (this.#masked === undefined && !this.ended) this.#journal?.addMask(masked);
+    this.#masked ??= masked;
   }
 
   #save(jpeg: Buffer, since: number): void {

@@ -75,6 +75,7 @@ interface Site {
 }
 
 interface Recorded extends Seen {
+  readonly masked: string | undefined;
   readonly timeline: string[];
 }
 
@@ -107,15 +108,19 @@ async function record(
     await page.ask('Page.navigate', { url: urlOf('own', '/page') });
     if (site.hidesAll) {
       await sleep(2_000);
-      return { ...(await look(recording)), timeline: [] };
+      return { ...(await look(recording)), masked: recording.facts.masked, timeline: [] };
     }
     const isSeen = ({ pictures, later, secret }: Seen) =>
       later > 0 && pictures >= (site.pictures ?? 1) && (site.hide !== undefined || secret > 0);
     await expect.poll(async () => isSeen(await look(recording)), { interval: 200 }).toBe(true);
     await act(page);
     await recording.stopWithPicture();
-    const { timeline } = recording.facts;
-    return { ...(await look(recording)), timeline: timeline.map(({ kind, text }) => `${kind}: ${text}`) };
+    const { timeline, masked } = recording.facts;
+    return {
+      ...(await look(recording)),
+      masked,
+      timeline: timeline.map(({ kind, text }) => `${kind}: ${text}`),
+    };
   } finally {
     await recorder.close();
   }
@@ -401,6 +406,13 @@ it('has no text of hidden elements in the timeline', async () => {
     'click: button#c Card 4929',
   ]);
   expect(await clicks(['.secret'])).toEqual(['click: button#a', 'click: button#b Open', 'click: button']);
+});
+
+it('says that something is covered only if a picture shows it', async () => {
+  const below = `<div style="height: 3000px">Pay</div>`;
+  expect((await record({ page: SECRET_ELEMENT, hide: ['.secret'] })).masked).toBe('covered');
+  expect((await record({ page: below + SECRET_ELEMENT, hide: ['.secret'] })).masked).toBeUndefined();
+  expect((await record({ page: SECRET_ELEMENT })).masked).toBeUndefined();
 });
 
 it('reports clicks in a frame of another site', async () => {

@@ -20,10 +20,15 @@ const PADDING = 4;
 /** Masks a picture that Chromium has taken. Returns nothing if it is unknown what to hide, or without a picture. */
 export type FinishMask = (jpeg: Buffer | undefined) => Promise<MaskedPicture | undefined>;
 
-interface MaskedPicture {
-  readonly jpeg: Buffer;
+interface MaskedPicture extends Masked {
   /** Milliseconds of work for the masks. */
   readonly took: number;
+}
+
+interface Masked {
+  readonly jpeg: Buffer;
+  /** A part of the picture is covered. */
+  readonly isCovered: boolean;
 }
 
 /** A document with the recorder's script, and those of its site in it. */
@@ -76,7 +81,7 @@ export class PageMasks {
         jpeg,
         answers.map(readAnswer).filter((answer) => answer !== undefined),
       );
-      return masked && { jpeg: masked, took: clock.now() - began };
+      return masked && { ...masked, took: clock.now() - began };
     };
   }
 
@@ -207,14 +212,20 @@ function listOf<Item>(value: unknown, read: (item: unknown) => Item | undefined)
 }
 
 /** Returns undefined if the picture can not be masked. */
-function mask(jpeg: Buffer, answers: readonly Answer[]): Buffer | undefined {
+function mask(jpeg: Buffer, answers: readonly Answer[]): Masked | undefined {
   const page = answers.find(({ path }) => path === '');
   if (!page) return undefined;
   try {
     const areas = new Placement(answers).areasOf(page);
-    if (areas.length === 0) return jpeg;
-    const toPicture = placeInPicture(page.view, sizeOfJpeg(jpeg));
-    return toPicture && maskJpeg(jpeg, areas.map(toPicture));
+    if (areas.length === 0) return { jpeg, isCovered: false };
+    const { width, height } = sizeOfJpeg(jpeg);
+    const toPicture = placeInPicture(page.view, { width, height });
+    if (!toPicture) return undefined;
+    // A page is often longer than its picture.
+    const isOutside = ({ left, top, right, bottom }: Area) =>
+      left >= width || top >= height || right <= 0 || bottom <= 0;
+    const seen = areas.map(toPicture).filter((area) => !isOutside(area));
+    return seen.length === 0 ? { jpeg, isCovered: false } : { jpeg: maskJpeg(jpeg, seen), isCovered: true };
   } catch {
     return undefined;
   }

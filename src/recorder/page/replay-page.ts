@@ -28,6 +28,9 @@ export interface ReplayPictures {
   }[];
 }
 
+/** What became of pictures with something that a recording may not show: a box covers it, or there is no picture. */
+export type MaskedPictures = 'covered' | 'left-out';
+
 /** What the page of a recording shows beside the video. */
 export interface ReplayFacts extends Omit<RecordedSession, 'leaseId'> {
   readonly state: RecordingState;
@@ -41,6 +44,8 @@ export interface ReplayFacts extends Omit<RecordedSession, 'leaseId'> {
   readonly pictures?: ReplayPictures | undefined;
   /** Whether the lease, or a part of it, failed. Missing until the end. */
   readonly result?: 'ok' | 'failed' | undefined;
+  /** Missing if no picture was masked. */
+  readonly masked?: MaskedPictures | undefined;
 }
 
 export const REPLAY_BODY = `
@@ -55,32 +60,34 @@ export const REPLAY_BODY = `
       <img id="picture" alt="Pictures of the session" hidden>
       <div class="state" id="message"><h2 id="message-title">Loading</h2><p id="message-text"></p></div>
     </div>
-    <div class="controls" id="controls" hidden>
+    <p class="masked" id="masked" hidden></p>
+    <div class="controls events-only" id="controls" hidden>
       <div class="flags" id="flags" aria-hidden="true" hidden></div>
-      <div class="scrub">
+      <div class="scrub plays">
         <div class="marks" id="marks" aria-hidden="true"></div>
         <div class="rail"></div><div class="played" id="played"></div>
         <input type="range" id="position" min="0" max="0" step="10" value="0" aria-label="Position in the video">
       </div>
       <div class="row">
-        <button class="play" id="play" aria-label="Play">${ICONS.play}</button>
-        <button class="play" id="pause" aria-label="Pause" hidden>${ICONS.pause}</button>
+        <button class="play plays" id="play" aria-label="Play">${ICONS.play}</button>
+        <button class="play plays" id="pause" aria-label="Pause" hidden>${ICONS.pause}</button>
         <button class="icon" id="previous" aria-label="Previous event" title="Previous event (p)">${ICONS.back}</button>
         <button class="icon" id="next" aria-label="Next event" title="Next event (n)">${ICONS.forward}</button>
-        <span class="time" id="time">0:00.0 / 0:00.0</span>
+        <span class="time plays" id="time">0:00.0 / 0:00.0</span>
         <span class="grow"></span>
         <button class="icon" id="previous-failure" aria-label="Previous failure" title="Previous failure" hidden>${ICONS.back}</button>
         <button class="failure" id="failure" title="Next failure (e)" hidden><span id="failure-text">Show the failure</span></button>
-        <label class="row"><span class="dim">Speed</span>
+        <label class="row plays"><span class="dim">Speed</span>
           <select id="speed"><option value="0.25">¼×</option><option value="0.5">½×</option>
           <option value="1" selected>1×</option><option value="2">2×</option><option value="4">4×</option>
           <option value="8">8×</option></select></label>
-        <button class="icon" id="full" aria-label="Full screen" title="Full screen (f)">${ICONS.full}</button>
+        <button class="icon plays" id="full" aria-label="Full screen" title="Full screen (f)">${ICONS.full}</button>
       </div>
-      <p class="keys"><span><kbd>space</kbd> play, pause</span><span><kbd>←</kbd> <kbd>→</kbd> 5 s</span>
+      <p class="keys"><span class="plays"><kbd>space</kbd> play, pause</span>
+        <span class="plays"><kbd>←</kbd> <kbd>→</kbd> 5 s</span>
         <span><kbd>p</kbd> <kbd>n</kbd> events</span>
-        <span><kbd>e</kbd> failures</span><span><kbd>[</kbd> <kbd>]</kbd> speed</span>
-        <span><kbd>f</kbd> full screen</span></p>
+        <span><kbd>e</kbd> failures</span><span class="plays"><kbd>[</kbd> <kbd>]</kbd> speed</span>
+        <span class="plays"><kbd>f</kbd> full screen</span></p>
     </div>
   </section>
   <div class="side">
@@ -107,8 +114,10 @@ main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1
 .state { max-width: 420px; padding: 24px; text-align: center; color: #e9ecf2; }
 .state h2 { font-size: 17px; margin-bottom: 6px; }
 .state p { color: #b4bccb; }
+.masked { padding: 8px 14px 0; font-size: 12px; color: var(--dim); background: var(--panel); }
 .controls { padding: 10px 14px 12px; border-top: 1px solid var(--line); background: var(--panel); }
 .row { display: flex; align-items: center; gap: 8px; flex-wrap: wrap; }
+.events-only .plays { display: none; }
 .row .play { width: 40px; justify-content: center; padding: 0; background: var(--accent); color: var(--on-accent); border-color: transparent; }
 .row .play:hover:enabled { background: var(--accent); filter: brightness(1.08); }
 .time { font-family: var(--mono); font-size: 13px; }
@@ -144,6 +153,8 @@ main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1
 .filters button[aria-pressed="false"] { color: var(--dim); background: var(--raised); text-decoration: line-through; }
 .filters i { width: 7px; height: 7px; border-radius: 50%; background: var(--mark); }
 .entries { flex: 1; overflow-y: auto; padding: 6px; position: relative; }
+/* As list items, 10,000 rows would be counted again for each one that a search hides: a minute. */
+.entries li { display: block; }
 .entries .heading { border-top: 1px solid var(--line); margin-top: 6px; padding-top: 6px; }
 .entries h3 { font-size: 13px; font-weight: 650; overflow-wrap: anywhere; }
 .entries li.failed a { background: var(--bad-soft); }

@@ -76,6 +76,7 @@ describe.each(['playwright', 'puppeteer'] as const)('a service without recording
       service: 'cdp',
       result: 'ok',
     });
+    expect(facts.masked).toBeUndefined();
     expect(facts.video!.size).toBeGreaterThan(1_000);
     const kinds = facts.timeline.map(({ kind }) => kind);
     expect(kinds).toEqual(expect.arrayContaining(['navigation', 'click', 'recording-ended']));
@@ -244,7 +245,7 @@ it('never fails a run because its folder cannot be written, and says so', async 
 });
 
 it('refuses to let the service record what only this process can, before anything is sent', async () => {
-  for (const recording of [{ single: true }, { hide: ['#card'] }, { keepOnly: 'failures' }] as const) {
+  for (const recording of [{ single: true }, { hide: ['#card'] }] as const) {
     const run = withPooledBrowser(pool, () => {}, { ...RECORD, recording: { ...recording, by: 'service' } });
     await expect(run).rejects.toThrow(/needs a recording by this process/);
   }
@@ -276,6 +277,7 @@ it('shows the calls of the library and what failed in them, without what was typ
     { ...RECORD, recording: { folder } },
   ).catch((reason: unknown) => reason);
   const { facts, own, files } = read(runOf(error)!.replays[0]!);
+  expect(facts.masked).toBe('covered');
   const calls = facts.timeline.filter(({ kind }) => kind === 'call');
   expect(calls.map(({ text }) => text)).toEqual([
     expect.stringContaining('page.goto'),

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
+import { Site } from '../../support/site.js';
 import { drive, serveSite, startApi } from '../support.js';
 import { borrow, page as html, Replays } from './support.js';
 
@@ -9,6 +10,7 @@ const api = await startApi({
 const replays = new Replays(api);
 const site = await serveSite({
   '/start': '<title>shop</title>',
+  '/start?code=geheim-2': '<title>shop</title>',
   '/page': '<img src="/image"><iframe src="/frame"></iframe>',
 });
 
@@ -52,6 +54,26 @@ it('has the status of navigations, and each failed request once', async () => {
     `request-failed: 404 Not Found ${site}/image`,
   ]);
   expect(timeline.map(({ kind }) => kind)).not.toContain('console');
+});
+
+it('shows where a redirect came from, with its status and without its secrets', async () => {
+  await using other = await Site.open(({ url }, response) => {
+    const to = url === '/old?token=geheim-1' ? '/newer' : `${site}/start?code=geheim-2`;
+    if (url === '/image') response.writeHead(302, { location: `${site}/image` }).end();
+    else if (url !== '/frame') response.writeHead(url === '/newer' ? 307 : 301, { location: to }).end();
+    else response.writeHead(302, { location: `${site}/start` }).end();
+  });
+  const timeline = await record('default', async (page, kinds) => {
+    await page.goto(`${other.url}/old?token=geheim-1`);
+    await page.setContent(`<iframe src="${other.url}/frame"></iframe><img src="${other.url}/image">`);
+    await expect.poll(async () => (await kinds()).filter((kind) => kind === 'navigation').length).toBe(3);
+  });
+  const navigations = timeline.filter(({ kind }) => kind === 'navigation');
+  expect(navigations.map(({ status, text }) => `${status} ${text}`)).toEqual([
+    `301 Moved Permanently ${other.url}/old?token=[redacted] → ${other.url}/newer`,
+    `307 Temporary Redirect ${other.url}/newer → ${site}/start?code=hidden`,
+    `200 OK ${site}/start?code=hidden`,
+  ]);
 });
 
 it('contains no typed text, and no secrets of URLs', async () => {

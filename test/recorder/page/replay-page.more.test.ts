@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { SavedFacts } from '../../../src/recorder/page/replay-file.js';
 import type { TimelineEntry } from '../../../src/recorder/timeline.js';
 import { faults, usePerson } from '../../local/pages/support.js';
 import {
@@ -210,6 +211,53 @@ it('shows the events at the moment that the address names where nothing can be p
   await page.getByText('The encoder failed.').waitFor();
   const failure = page.getByRole('link', { name: /Failed Error: the cart is empty/ });
   await expect.poll(() => failure.getAttribute('aria-current')).toBe('true');
+});
+
+it('goes to events and failures, with buttons and keys, also where nothing can be played', async () => {
+  const url = await savePage(folder, facts(TIMELINE, { state: 'none', video: undefined }), made.media);
+  const page = await person.open(url);
+  const current = page.locator('#entries [aria-current="true"]');
+  await page.getByRole('button', { name: 'Show the failure' }).click();
+  await expect.poll(() => current.textContent()).toContain('Failed Error: the cart is empty');
+  expect(new URL(page.url()).hash).toBe('#t=6.2');
+  await page.getByRole('button', { name: 'Previous event' }).click();
+  await expect.poll(() => current.textContent()).toContain('page.click("#pay")');
+  await page.keyboard.press('p');
+  await expect.poll(() => current.textContent()).toContain('Download');
+  await page.keyboard.press('e');
+  await expect.poll(() => current.textContent()).toContain('Failed');
+  // There is nothing to play.
+  await page.keyboard.press(' ');
+  for (const name of ['Play', 'Pause', 'Full screen'])
+    expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0);
+  expect(await page.getByRole('slider').count()).toBe(0);
+  expect(faults(page)).toEqual([]);
+});
+
+it('says of a recording that still runs that its video follows', async () => {
+  const url = await savePage(folder, facts(TIMELINE, { state: 'recording', video: undefined }), made.media);
+  const page = await person.open(url);
+  await page.getByText('Still recording').waitFor();
+  await page.getByText('If the recording was killed, there is no video.').waitFor();
+});
+
+it('has no buttons where there is neither a video nor an event', async () => {
+  const url = await savePage(folder, facts([], { state: 'none', video: undefined }), made.media);
+  const page = await person.open(url);
+  await page.getByText('No events yet.').waitFor();
+  expect(await page.locator('#controls').isVisible()).toBe(false);
+});
+
+it('says what grey boxes in the picture are, only if there are any', async () => {
+  const sentence = async (more: Partial<SavedFacts>) => {
+    const page = await person.open(await savePage(folder, facts(TIMELINE, more), made.media));
+    await page.locator('#facts dt').first().waitFor();
+    return page.getByText('recording.hide').allTextContents();
+  };
+  const covered = 'Grey boxes cover password fields and elements that recording.hide names.';
+  expect(await sentence({ masked: 'covered' })).toEqual([covered]);
+  expect(await sentence({ masked: 'left-out' })).toEqual([expect.stringMatching(/^Pictures .* left out\.$/)]);
+  expect(await sentence({})).toEqual([]);
 });
 
 it('shows text from outside as text, whatever it contains', async () => {

@@ -36,7 +36,7 @@ const LONG_VIDEO = { ...PICTURES, pictures: { ...PICTURES.pictures!, length: LON
 const LONGEST = 'with 10,000 events';
 
 const PAGES: Readonly<Record<string, SavedFacts>> = {
-  'with a video': facts(SHORT, { result: 'failed', tags: { team: 'shop' } }),
+  'with a video': facts(SHORT, { result: 'failed', masked: 'covered', tags: { team: 'shop' } }),
   'with pictures': facts(SHORT, { ...PICTURES, failure: 'No encoder was found.' }),
   'without a video': facts(SHORT, { state: 'none', video: undefined, failure: 'The encoder failed.' }),
   'without events': facts([], { state: 'none', video: undefined }),
@@ -127,6 +127,29 @@ it('shows a moment of 10,000 events by a change of two rows, and few marks on th
   // Each seek ends one highlight and begins another.
   expect(changes).toBe(6);
   expect(await page.locator('[aria-current="true"]').textContent()).toContain('event 9861');
+});
+
+it('answers a search in time in proportion to the number of events', async () => {
+  /** Milliseconds of a search for one of the last events, until the rows are in their places again. */
+  const search = async (count: number) => {
+    const url = await savePage(folder, facts(MANY.slice(0, count), LONG_VIDEO), made.media);
+    const page = await person.open(url);
+    return page.evaluate((last) => {
+      const field = document.getElementById('search') as HTMLInputElement;
+      const fill = (text: string) => {
+        const began = performance.now();
+        field.value = text;
+        field.dispatchEvent(new Event('input'));
+        return document.body.offsetHeight && performance.now() - began;
+      };
+      const first = fill(`event ${last - 5} `);
+      fill('');
+      return Math.min(first, fill(`event ${last - 7} `));
+    }, count);
+  };
+  const [few, many] = [await search(1_000), await search(10_000)];
+  // In proportion: 10 times; before, 100 times and more.
+  expect(many).toBeLessThan(60 * Math.max(few, 10));
 });
 
 it('keeps the rows of 10,000 events while they are filtered and searched', async () => {

@@ -7,7 +7,13 @@ import type { Timeline } from './timeline.js';
 /** Milliseconds that an arrow key moves. */
 const STEP = 5_000;
 
-/** The controls of a video, or of pictures: buttons, scrub bar, keys. */
+/** What keys do. */
+type Actions = Readonly<Record<string, (() => void) | undefined>>;
+
+/**
+ * The controls of a video, or of pictures: buttons, scrub bar, keys. Where there is nothing to play, those that go from one event to
+ * another.
+ */
 export class Player {
   readonly #position = byId('position', HTMLInputElement);
   readonly #speed = byId('speed', HTMLSelectElement);
@@ -15,6 +21,8 @@ export class Player {
   /** Milliseconds. */
   #length = 0;
   #screen: Screen | undefined;
+  /** The moment that was chosen last. */
+  #chosen = 0;
   #wasPaused = true;
 
   constructor(timeline: Timeline) {
@@ -36,7 +44,7 @@ export class Player {
     this.#screen.element.hidden = false;
     this.#screen.element.addEventListener('click', () => this.#toggle());
     this.#position.max = String(length);
-    byId('controls').hidden = false;
+    byId('controls').classList.remove('events-only');
     this.#show();
     return true;
   }
@@ -44,6 +52,7 @@ export class Player {
   /** Goes to a time in milliseconds. Without a video, only the list of events shows it. */
   seek(at: number): void {
     const time = Math.max(0, this.#screen ? Math.min(at, this.#length) : at);
+    this.#chosen = time;
     if (this.#screen) this.#screen.at = time;
     this.#timeline.highlight(time, true);
     this.#show();
@@ -55,8 +64,9 @@ export class Player {
     if (seconds !== undefined) this.seek(Number(seconds) * 1000);
   }
 
-  /** Shows the buttons that go to the failures, once these are known. */
-  showFailures(): void {
+  /** Shows the buttons that go to the events, once these are known. */
+  showEvents(): void {
+    byId('controls').hidden = !this.#screen && this.#timeline.isEmpty;
     const count = this.#timeline.failures.length;
     byId('failure').hidden = count === 0;
     byId('failure-text').textContent = count > 1 ? `Next of ${count} failures` : 'Show the failure';
@@ -64,7 +74,7 @@ export class Player {
   }
 
   get #at(): number {
-    return this.#screen?.at ?? 0;
+    return this.#screen?.at ?? this.#chosen;
   }
 
   #listen(): void {
@@ -150,19 +160,23 @@ export class Player {
     if (target instanceof HTMLInputElement && target !== this.#position) return;
     // The space bar presses a focused button.
     if (key === ' ' && target instanceof HTMLElement && target.closest('button')) return;
-    const action = this.#actions[key];
-    if (!action || !this.#screen) return;
+    const action = this.#screen ? this.#actions[key] : this.#eventActions[key];
+    if (!action) return;
     event.preventDefault();
     action();
   }
 
-  readonly #actions: Readonly<Record<string, (() => void) | undefined>> = {
-    ' ': () => this.#toggle(),
-    k: () => this.#toggle(),
-    f: () => this.#toggleFullScreen(),
+  readonly #eventActions: Actions = {
     n: () => this.#goToEvent(1),
     p: () => this.#goToEvent(-1),
     e: () => this.#goToFailure(1),
+  };
+
+  readonly #actions: Actions = {
+    ...this.#eventActions,
+    ' ': () => this.#toggle(),
+    k: () => this.#toggle(),
+    f: () => this.#toggleFullScreen(),
     '[': () => this.#changeSpeed(-1),
     ']': () => this.#changeSpeed(1),
     ArrowLeft: () => this.seek(this.#at - STEP),

@@ -1,5 +1,5 @@
 import type { SavedFacts } from '../replay-file.js';
-import type { ReplayFacts } from '../replay-page.js';
+import type { MaskedPictures, ReplayFacts } from '../replay-page.js';
 import { titleOf } from '../title.js';
 import { byId, make, showBadge } from '../../../shared/page/browser/dom.js';
 import { bytes, clock, plain, type Badge } from '../../../shared/page/browser/format.js';
@@ -11,6 +11,16 @@ import { Timeline } from './timeline.js';
 
 /** Milliseconds between updates while the recording is not complete. */
 const REFRESH_INTERVAL = 1_000;
+
+// The page is shown before the end of this module: what it needs stands above.
+const SAVED_ADVICE =
+  'This page shows the video soon after the recording ends. If the recording was killed, there is no video.';
+
+/** A person who sees a box, or misses a picture, must not take it for a fault of the page. */
+const MASKS: Readonly<Record<MaskedPictures, string>> = {
+  covered: 'Grey boxes cover password fields and elements that recording.hide names.',
+  'left-out': 'Pictures with password fields, or elements that recording.hide names, are left out.',
+};
 
 /** The facts of a recording in the file system, where a page cannot fetch. */
 const recorded = document.getElementById('recording')?.textContent;
@@ -55,13 +65,14 @@ function show(facts: ReplayFacts): void {
   document.title = `${name} · Replay`;
   showBadge(byId('state'), ...badgeOf(facts));
   showFacts(facts);
+  showMask(facts);
   timeline.show(facts.timeline, lengthOf(facts));
   if (!video && !pictures) showMessage(...explain(facts));
   byId('message').hidden = video !== undefined || pictures !== undefined;
   if (load(facts) || isFirst) player.seekToFragment();
   isFirst = false;
   if (video) offerDownload(name);
-  player.showFailures();
+  player.showEvents();
 }
 
 /** @returns Whether there is something to play now that was not there before. */
@@ -106,12 +117,14 @@ function explain({ state, failure }: ReplayFacts): [title: string, text: string]
   return ['There is no video', plain(failure ?? 'The browser showed no page during the recording.')];
 }
 
-const SAVED_ADVICE =
-  'This page shows the video soon after the recording ends. If the recording was killed, there is no video.';
-
 function showMessage(title: string, text: string): void {
   byId('message-title').textContent = title;
   byId('message-text').textContent = text;
+}
+
+function showMask({ masked }: ReplayFacts): void {
+  byId('masked').hidden = masked === undefined;
+  byId('masked').textContent = masked === undefined ? '' : MASKS[masked];
 }
 
 function showFacts(facts: ReplayFacts): void {

@@ -54,6 +54,10 @@ export class Timeline {
     this.#filter();
   }
 
+  get isEmpty(): boolean {
+    return this.#rows.length === 0;
+  }
+
   /** The moments of the failures, in the order of time. */
   get failures(): readonly TimelineEntry[] {
     return this.#sorted.map(({ entry }) => entry).filter(({ kind }) => kind === 'failed');
