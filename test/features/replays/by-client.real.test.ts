@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BrowserPool, runOf, serveProxy, type Replay, type RunEvent } from '../../../src/index.js';
 import * as withPlaywright from '../../../src/playwright.js';
 import * as withPuppeteer from '../../../src/puppeteer.js';
-import { cdp } from '../../../src/services.js';
+import { startLocalPool } from '../../../src/local.js';
+import { cdp, kernel } from '../../../src/services.js';
 import type { ReplayFacts } from '../../../src/recorder/page/replay-page.js';
 import { startChromium } from '../../support/chromium.js';
 import { Site } from '../../support/site.js';
@@ -288,6 +289,23 @@ it('shows the calls of the library and what failed in them, without what was typ
   expect(calls.at(-1)).toMatchObject({ status: expect.stringContaining('Timeout 300ms exceeded') as string });
   expect(calls[0]!.took).toBeGreaterThanOrEqual(0);
   for (const file of files) expect(readFileSync(join(own, file)).includes(typed)).toBe(false);
+});
+
+it('leaves out pictures of a page with a password over WebDriver BiDi alone, and says so', async () => {
+  await using local = await startLocalPool();
+  const { baseUrl, token } = local;
+  const grant: typeof kernel.grant = (...from) => ({ ...kernel.grant(...from), cdpUrl: undefined });
+  await using own = new BrowserPool('default', { service: { ...kernel, grant }, baseUrl, token });
+  const run = await withPuppeteer.withPooledBrowser(
+    own,
+    async ({ page }) => {
+      await page.goto('data:text/html,<input type=password>');
+      await sleep(1_000);
+    },
+    { ...RECORD, protocol: 'bidi', recording: { folder, by: 'client' } },
+  );
+  const replay = run.replays.find(({ recorded_by }) => recorded_by === 'client');
+  expect(read(replay!).facts.masked).toBe('left-out');
 });
 
 it('writes one file that contains all, and a list of the folder', async () => {
