@@ -9,6 +9,7 @@ import { BrowserNotFoundError } from '../shared/lease-errors.js';
 import { findBrowser, PLACES } from '../local/browser/find-browser.js';
 import { findXvfb, lacksDisplay } from '../local/browser/virtual-display.js';
 import type { LocalBrowserKind } from '../pool/pool-options.js';
+import { askFirst } from './confirm.js';
 import { CliError } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { printable } from '../shared/redact.js';
@@ -21,6 +22,7 @@ export function define(command: Command, { signal }: Interruption): void {
       new Argument('[browser]', 'which browser').choices(['chromium', 'firefox']).default('chromium'),
     )
     .option('--headful', 'also install Xvfb where browsers can open no windows')
+    .option('--yes', 'as root on Debian: install packages of the system without a question')
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
     .action(async (browser: LocalBrowserKind, options: InstallOptions) =>
@@ -35,29 +37,32 @@ Without a browser, this command runs:
   elsewhere            for chromium, the installer of the package playwright-core
 With --headful, without a display and Xvfb, as root on Debian and Ubuntu:
                        apt-get update, apt-get install -y --no-install-recommends xvfb
-It prints each command before it runs it, and never calls sudo.
+It prints each command before it runs it, asks before it installs packages of the system, and never
+calls sudo.
 
 Examples:
   $ pooled-browser install-browser
   $ pooled-browser install-browser --headful
+  $ pooled-browser install-browser --yes     in scripts and images
   $ pooled-browser install-browser firefox
   $ pooled-browser install-browser --json | jq -r .executablePath`;
 
 interface InstallOptions {
   headful?: true;
+  yes?: true;
   json?: true;
 }
 
 /** Prints the path of a browser on stdout, after installing one if necessary. Progress goes to stderr. */
 async function installBrowser(
   browser: LocalBrowserKind,
-  { headful, json }: InstallOptions,
+  { headful, yes, json }: InstallOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const present = await tryFindBrowser(browser);
-  const executablePath = present ?? (await install(browser, signal));
+  const executablePath = present ?? (await install(browser, yes, signal));
   const installed = present === undefined;
-  const windows = headful ? { opensWindows: await ensureDisplay(signal) } : {};
+  const windows = headful ? { opensWindows: await ensureDisplay(yes, signal) } : {};
   if (json) printJson({ executablePath, installed, ...windows });
   else process.stdout.write(`Browser: ${printable(executablePath)}${installed ? ' (installed now)' : ''}\n`);
 }
@@ -74,11 +79,16 @@ async function tryFindBrowser(browser: LocalBrowserKind): Promise<string | undef
   }
 }
 
-async function install(browser: LocalBrowserKind, signal: AbortSignal): Promise<string> {
+async function install(
+  browser: LocalBrowserKind,
+  yes: true | undefined,
+  signal: AbortSignal,
+): Promise<string> {
   const commands = commandsForBrowser(readMachine(), browser);
   const advice = ADVICE[browser];
   process.stderr.write(`No ${PLACES[browser].name} was found.\n`);
   if (commands.length === 0) throw new CliError(advice);
+  if (!yes) await askForPackages(commands, signal);
   try {
     await runAll(commands, signal);
     const executablePath = await findBrowser({ browser });
@@ -89,6 +99,13 @@ async function install(browser: LocalBrowserKind, signal: AbortSignal): Promise<
     signal.throwIfAborted();
     throw new CliError(`${(cause as Error).message}\n${advice}`, undefined, { cause });
   }
+}
+
+/** Packages change the system for all its users. */
+async function askForPackages(commands: readonly string[][], signal: AbortSignal): Promise<void> {
+  if (commands[0] !== UPDATE) return;
+  const lines = commands.map((words) => words.join(' ')).join(', then ');
+  await askFirst(`Install packages of the system with ${lines}?`, 'Nothing was installed.', signal);
 }
 
 const APT_INSTALL = 'apt-get install -y --no-install-recommends';
@@ -168,11 +185,13 @@ function findPlaywrightInstaller(): string | undefined {
 }
 
 /** Installs Xvfb if necessary. A failure is only printed: headless browsers work without a display. */
-async function ensureDisplay(signal: AbortSignal): Promise<boolean> {
+async function ensureDisplay(yes: true | undefined, signal: AbortSignal): Promise<boolean> {
   if (opensWindows()) return true;
   process.stderr.write('This machine has no display. Browser windows need Xvfb.\n');
+  const commands = commandsForDisplay(readMachine());
+  if (!yes) await askForPackages(commands, signal);
   try {
-    await runAll(commandsForDisplay(readMachine()), signal);
+    await runAll(commands, signal);
   } catch (error) {
     signal.throwIfAborted();
     process.stderr.write(`${printable((error as Error).message)}\n`);

@@ -55,7 +55,7 @@ describe.runIf(process.platform === 'linux')('on a machine without a browser', (
     ],
   ])('%s', async (_what, { script = INSTALLS, user, ran }, { code }, messages) => {
     const machine = machineWithoutBrowser(script, user);
-    const ended = await startCli(['install-browser'], machine.environment).ended;
+    const ended = await startCli(['install-browser', '--yes'], machine.environment).ended;
     expect(ended.code).toBe(code);
     expect(ended.stdout).toMatch(code === 0 ? /^Browser: .*chrom.* \(installed now\)\n$/ : /^$/);
     for (const text of messages) expect(ended.stderr).toMatch(text);
@@ -63,10 +63,21 @@ describe.runIf(process.platform === 'linux')('on a machine without a browser', (
   });
 });
 
+it.runIf(process.platform === 'linux')(
+  'installs no package of the system without a yes, and shows what it would run',
+  async () => {
+    const machine = machineWithoutBrowser(INSTALLS);
+    const { code, stdout, stderr } = await startCli(['install-browser'], machine.environment).ended;
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`apt-get update, then ${APT} chromium? To answer yes, pass --yes.`);
+    expect(machine.ran()).toEqual([]);
+  },
+);
+
 describe.runIf(process.platform === 'linux')('--headful, on a machine without a display', () => {
   it('installs Xvfb', async () => {
     const machine = machineWithoutDisplay('/bin/cp "$0" "${0%/*}/Xvfb"');
-    const args = ['install-browser', '--headful', '--json'];
+    const args = ['install-browser', '--headful', '--json', '--yes'];
     const { code, stdout, stderr } = await startCli(args, machine.environment).ended;
     expect(JSON.parse(stdout)).toMatchObject({ installed: false, opensWindows: true });
     expect(stderr).toContain('This machine has no display.');
@@ -76,8 +87,10 @@ describe.runIf(process.platform === 'linux')('--headful, on a machine without a 
 
   it('prints what is missing when that fails, and succeeds: headless browsers need no display', async () => {
     const machine = machineWithoutDisplay('exit 100');
-    const { code, stdout, stderr } = await startCli(['install-browser', '--headful'], machine.environment)
-      .ended;
+    const { code, stdout, stderr } = await startCli(
+      ['install-browser', '--headful', '--yes'],
+      machine.environment,
+    ).ended;
     expect(stdout).toMatch(/^Browser: /);
     expect(stderr).toContain('Xvfb is missing. For pools with headless: false, install it: apt-get install');
     expect(code).toBe(0);

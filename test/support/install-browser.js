@@ -13,7 +13,7 @@ if (!hasBrowser) {
   console.log(
     'There is no Chrome or Chromium on this machine: installing Chromium, and as root on Debian also Xvfb and chromium-headless-shell.',
   );
-  const cli = ['dist/cli/main.js', 'install-browser', '--headful'];
+  const cli = ['dist/cli/main.js', 'install-browser', '--headful', '--yes'];
   const { status } = spawnSync(process.execPath, cli, { stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
   if (process.getuid?.() === 0) installHeadlessShell();
