@@ -115,16 +115,13 @@ const CAPTURE = { format: 'jpeg', quality: 70, optimizeForSpeed: true };
 /** Milliseconds that a picture waits for the next frames of its page, which costs nothing. */
 const FRAME_WAIT = 20;
 
-/**
- * Pause after a picture, as a multiple of the work for the picture: also on a busy machine, the page keeps two thirds. If more pages
- * change than there are cores, the pause is longer by that factor.
- */
+/** Pause after a picture, as a multiple of the work for the picture, if one page changes: also on a busy machine, it keeps two thirds. */
 const PAUSE = 2;
 
 /** Pictures a second that the changing pages of this process take together, for each core. One is about 17 ms of work. */
 const MOST_PER_CORE = 8;
 
-/** The part of the time that pictures for hints may take: a tenth, or less if more pages change than there are cores. */
+/** The part of the time that pictures for hints may take, if one page changes: a tenth. */
 const PART_FOR_HINTS = 0.1;
 
 /** Most milliseconds of work that a page saves for hints. */
@@ -168,9 +165,9 @@ class NoPicture extends Error {
 class PagePictures {
   /** Those that change. They share the cores. */
   static readonly #changing = new Set<PagePictures>();
-  /** Pages that change, for each core; at least one. */
+  /** How much less often a page has pictures, because others change, too: they share the cores with what the pages do. */
   static get #crowd(): number {
-    return Math.max(1, PagePictures.#changing.size / availableParallelism());
+    return 1 + Math.max(0, PagePictures.#changing.size - 1) / availableParallelism();
   }
 
   readonly watchers = new Set<Watcher>();
