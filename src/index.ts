@@ -63,13 +63,8 @@ export type {
   LeaseReleaseOptions as ReleaseSettings,
   RunOptions,
 } from './calls/options.js';
-export type {
-  Callback,
-  LeaseFacts,
-  LibraryTypes,
-  ReconnectOptions as ReconnectSettings,
-  RetryOptions,
-} from './lease/options.js';
+export type { Callback, LeaseFacts } from './calls/callback.js';
+export type { LibraryTypes, ReconnectOptions as ReconnectSettings, RetryOptions } from './lease/options.js';
 export type { RefusedHost } from './features/allowed-hosts/options.js';
 export type { ArtifactsOptions } from './features/artifacts/options.js';
 export type { Download, DownloadsOptions } from './features/files/options.js';

@@ -1,15 +1,18 @@
 import type { Connector } from '../drivers/connector.js';
+import { factsOf, type Callback, type LeaseFacts } from './callback.js';
 import { loadDrivers } from './load-drivers.js';
 import type { Lease } from '../lease/lease.js';
-import type { Callback, LeaseFacts, LibraryTypes } from '../lease/options.js';
+import type { LibraryTypes } from '../lease/options.js';
 import type { Download } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';
+import type { FeatureFacts } from '../features/options.js';
 import { resolvePool, resolvePools, type Pools } from '../pool/browser-pool.js';
 import type { Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
-import { withAbortGrace } from '../shared/abort.js';
+import { onAbort, withAbortGrace } from '../shared/abort.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
+import { LeaseExpiredError } from '../shared/lease-errors.js';
 import { callback, readOption } from '../shared/options.js';
 import { DetachedLease, readDetachedLease } from './detached-lease.js';
 import { adviceInside, inside } from './nesting.js';
@@ -42,7 +45,7 @@ export const loadLease = lazy(async () => ({
  *   `BROWSER_POOL_ACCESS_TOKEN`), or several in the order in which they are asked.
  * @param options {@link RunOptions}, and the connector of an automation library.
  * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
- *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
+ *   `CallbackTimeoutError`, `LeaseExpiredError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
  */
 export async function withPooledBrowser<Handles, Value, Session extends object = BrowserSession>(
   pool: Pools<Session>,
@@ -58,7 +61,8 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   const advise = adviceInside();
   const opening = loadLease().then(async ({ openLease, createFeatures }) => {
     const features = await createFeatures(settings);
-    return openLease({ pools, settings, connector, loadDrivers, advise, features });
+    const addedNames = ['session', 'signal', ...Object.keys(factsOf(features))];
+    return openLease({ pools, settings, connector, loadDrivers, advise, features, addedNames });
   });
   return fromHere(withAbortGrace(settings.signal, callAndEnd(opening, fn)));
 }
@@ -72,7 +76,8 @@ async function callAndEnd<Handles, Value, Session extends object>(
   let value: Value;
   try {
     await lease.beginRun();
-    value = await lease.runCallback(inside(lease, fn));
+    const facts = factsOf(lease.features);
+    value = await lease.runCallback(inside(lease, (work) => fn({ ...facts, ...work })));
   } catch (error) {
     await lease.end({ status: 'failed', error });
     reportUncaughtRuns();
@@ -108,7 +113,10 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
     readonly downloads: readonly Download[];
     /** Lists the recordings of this lease so far. Never rejects: a service that does not respond has no recordings. */
     replays(): Promise<readonly Replay[]>;
-    /** Disconnects and leaves the browser leased. The caller of `attachBrowser` must release it. */
+    /**
+     * Disconnects and leaves the browser leased. The caller of `attachBrowser` must release it. Its `lifetime` goes on, but nothing ends
+     * the lease at that time until a process has attached.
+     */
     detach(): Promise<DetachedLease>;
     /** Closes what the lease opened, disconnects and releases the browser, once. Never rejects. */
     release(): Promise<RunSummary<Session>>;
@@ -134,11 +142,12 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   const settings = readLeaseOptions(heldLeaseChecks, rest, { caller, connector });
   const isOwnContextUsed = isOfFixtures ? false : undefined;
   const advise = adviceInside();
-  const plan = { settings, connector, loadDrivers, addedNames: NAMES, isOwnContextUsed, advise };
+  const plan = { settings, connector, loadDrivers, isOwnContextUsed, advise };
   const pools = resolvePools(pool);
-  const opening = loadLease().then(async ({ openLease, createFeatures }) =>
-    openLease({ ...plan, pools, features: await createFeatures(settings) }),
-  );
+  const opening = loadLease().then(async ({ openLease, createFeatures }) => {
+    const features = await createFeatures(settings);
+    return openLease({ ...plan, pools, features, addedNames: namesWith(features) });
+  });
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
 
@@ -170,7 +179,7 @@ export async function leaseSession<Session extends object, Handles = never>(
  * @param lease The result of `detach`, or its `secret`.
  * @param options {@link AttachOptions}, and the connector of an automation library.
  * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease stays as
- *   it is; `InvalidOptionError`; the signal's reason.
+ *   it is; `LeaseExpiredError` if its `lifetime` is over: the browser is released; `InvalidOptionError`; the signal's reason.
  */
 export async function attachBrowser<Handles, Session extends object = BrowserSession>(
   lease: DetachedLease | string,
@@ -190,10 +199,11 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
       `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
     );
   }
-  const plan = { pools: [pool], settings, connector, loadDrivers, addedNames: NAMES } as const;
-  const attaching = loadLease().then(async ({ attachLease, createFeatures }) =>
-    attachLease({ ...plan, features: await createFeatures(settings) }, handover),
-  );
+  const plan = { pools: [pool], settings, connector, loadDrivers } as const;
+  const attaching = loadLease().then(async ({ attachLease, createFeatures }) => {
+    const features = await createFeatures(settings);
+    return attachLease({ ...plan, features, addedNames: namesWith(features) }, handover);
+  });
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }
 
@@ -223,7 +233,11 @@ const NAMES = Object.keys({
   replays: 0,
   detach: 0,
   release: 0,
-} satisfies Record<Exclude<keyof PooledBrowser<unknown>, symbol>, 0>);
+} satisfies Record<Exclude<keyof PooledBrowser<unknown>, symbol | keyof FeatureFacts>, 0>);
+
+function namesWith(features: LeaseFeatures): string[] {
+  return [...NAMES, ...Object.keys(factsOf(features))];
+}
 
 /** The public object of a lease. Its handles are always those of the present connection. */
 function pooledBrowser<Handles, Session extends object>(
@@ -232,9 +246,14 @@ function pooledBrowser<Handles, Session extends object>(
   const { link, features } = lease;
   const { session, signal, grant, pool } = lease.context;
   const release = () => lease.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
+  // The holder may never come back.
+  onAbort(signal, () => {
+    if (signal.reason instanceof LeaseExpiredError) void release();
+  });
   const browser = {
     session,
     signal,
+    ...factsOf(features),
     use: <Value>(fn: (handles: Handles) => Value | PromiseLike<Value>) => link.use(fn),
     reconnect: () => link.renew(),
     downloads: features.downloads.files,

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Lease } from '../lease/lease.js';
-import type { Callback } from '../lease/options.js';
+import type { WorkWith } from '../lease/options.js';
 import type { PoolCore } from '../pool/pool-core.js';
 
 /** A lease whose callback runs, and the one inside whose callback it was leased. */
@@ -20,8 +20,8 @@ let running = 0;
  */
 export function inside<Handles, Value, Session extends object>(
   lease: Outer['lease'],
-  fn: Callback<Handles, Value, Session>,
-): Callback<Handles, Value, Session> {
+  fn: WorkWith<Handles, Value, Session>,
+): WorkWith<Handles, Value, Session> {
   const outer = outerLease.getStore();
   return async (facts) => {
     running++;

@@ -11,7 +11,8 @@ import {
   withPooledBrowser as callWithBrowser,
   type PooledBrowser,
 } from './lease-browser.js';
-import type { Callback, LeaseFacts, LibraryTypes } from '../lease/options.js';
+import type { LibraryTypes } from '../lease/options.js';
+import type { Callback, LeaseFacts } from './callback.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 
@@ -53,7 +54,7 @@ interface OwnContext {
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
  * @param fn The callback, called with `{ browser, page, session, signal }`, and `context` with `context: 'new'` or `contextOptions`.
  * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
- *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
+ *   `CallbackTimeoutError`, `LeaseExpiredError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
  * @example
  *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
  */
@@ -110,7 +111,7 @@ export async function leaseBrowser<Session extends object>(
  *
  * @param detached The result of `detach`, or its `secret`.
  * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease is not
- *   changed; `InvalidOptionError`; the signal's reason.
+ *   changed; `LeaseExpiredError` if its `lifetime` is over: the browser is released; `InvalidOptionError`; the signal's reason.
  */
 export function attachBrowser<Session extends object = BrowserSession>(
   detached: DetachedLease | string,

@@ -17,6 +17,8 @@ export interface AddedTypes {
   proxy?: object;
   /** Its part of the result. */
   result?: object;
+  /** What it adds to the argument of a callback or task, and to a leased browser: the member `facts` of its class. */
+  facts?: object;
   /** Its stages of `timings`. */
   times?: object;
   /** Its events, by their `type`. */
@@ -24,7 +26,7 @@ export interface AddedTypes {
 }
 
 /** The callers that take options. */
-export type Caller = Exclude<keyof AddedTypes, 'result' | 'times' | 'steps'>;
+export type Caller = Exclude<keyof AddedTypes, 'result' | 'facts' | 'times' | 'steps'>;
 
 /** All that is known of a feature before a lease loads it. */
 export interface Declaration {

@@ -38,6 +38,8 @@ export interface FeatureProxyOptions extends Added<'proxy'> {}
 export interface FeatureRunOptions extends Added<'run'> {}
 /** The parts of a result. */
 export interface FeatureResults extends Added<'result'> {}
+/** What is added to the argument of a callback or task, and to a leased browser. */
+export interface FeatureFacts extends Added<'facts'> {}
 /** The stages of `timings`. */
 export interface FeatureTimes extends Added<'times'> {}
 /** The events. */

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import type { Replay } from '../services/browser-service.js';
 import type { Download } from '../features/files/options.js';
+import type { FeatureFacts } from '../features/options.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
@@ -69,7 +70,7 @@ export interface AttemptFacts {
 }
 
 /** The part of the callback's argument that does not come from the automation library. */
-export interface TaskFacts<Input, Session extends object = BrowserSession> {
+export interface TaskFacts<Input, Session extends object = BrowserSession> extends FeatureFacts {
   /** The input of this task. */
   input: Input;
   /** Position of the input among all inputs, from 0. */

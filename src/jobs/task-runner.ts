@@ -1,8 +1,9 @@
 import { inspect } from 'node:util';
 import type { Workspace } from '../drivers/connector.js';
+import { factsOf } from '../calls/callback.js';
 import { inside } from '../calls/nesting.js';
 import type { PooledLease } from '../features/create-features.js';
-import type { Callback } from '../lease/options.js';
+import type { WorkWith } from '../lease/options.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
@@ -199,7 +200,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
       name: `${name === undefined ? '' : `${name}-`}task-${task.index}-attempt-${task.attempts}`,
       failed,
       error: failed ? result.reason : undefined,
-      isReachable: !this.#lease.context.signal.aborted,
+      isReachable: this.#lease.isReachable,
       isCut: hasTimedOut,
     });
     task.artifacts.push(...artifacts);
@@ -217,8 +218,9 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     const { fn, settings } = this.#job;
     const { taskTimeout } = settings;
     const { input, index, attempts: attempt } = task;
+    const facts = factsOf(this.#lease.features);
     let hasTimedOut = false;
-    const call: Callback<Handles, Value, Session> = async ({ session, signal: leaseSignal }) => {
+    const call: WorkWith<Handles, Value, Session> = async ({ session, signal: leaseSignal }) => {
       const abort = new LinkedAbort(leaseSignal);
       const { signal } = abort;
       const { sessionId } = this.#lease.context;
@@ -227,7 +229,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
         abort.abort(new TaskTimeoutError(taskTimeout, { sessionId }));
       });
       try {
-        const work = async () => fn({ ...handles, input, index, session, signal, attempt });
+        const work = async () => fn({ ...facts, ...handles, input, index, session, signal, attempt });
         return await raceAbort(work(), signal);
       } finally {
         clock.clearTimeout(timer);

@@ -1,10 +1,16 @@
+import { factsOf } from '../calls/callback.js';
 import { adviceInside } from '../calls/nesting.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
 import type { PoolList } from '../pool/browser-pool.js';
 import { isTransientError } from '../net/status.js';
 import { backoff, clock, delay } from '../shared/clock.js';
-import { AcquireTimeoutError, BrowserLostError, ConnectError } from '../shared/lease-errors.js';
+import {
+  AcquireTimeoutError,
+  BrowserLostError,
+  ConnectError,
+  LeaseExpiredError,
+} from '../shared/lease-errors.js';
 import type { JobContext } from './job-context.js';
 import { TaskRunner, type BrowserEnd } from './task-runner.js';
 import { nameOfLease } from './options.js';
@@ -59,7 +65,9 @@ export class Workers<Handles, Input, Value, Session extends object> {
         released = end?.released.finally(() => reservation?.abort.dispose());
         if (!end || signal.aborted) return;
         if (end.begun > 0) failures = 0;
-        if (end.error === undefined || end.error === NOT_NEEDED) continue;
+        // A lifetime that was enough for tasks is no failure.
+        const isSpent = end.begun > 0 && end.error instanceof LeaseExpiredError;
+        if (end.error === undefined || end.error === NOT_NEEDED || isSpent) continue;
         failures++;
         if (this.#isFatal(end.error, failures)) return fail(end.error);
         await delay(backoff(settings.retry, failures), signal).catch(() => {});
@@ -112,16 +120,17 @@ export class Workers<Handles, Input, Value, Session extends object> {
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
     // The tasks open the contexts with these options.
     const own = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
+    const features = await createFeatures(own);
     return openLease({
       pools,
       connector,
       loadDrivers,
       settings: own,
-      features: await createFeatures(own),
+      features,
       isForTasks: true,
       advise: adviceInside(),
       isOwnContextUsed,
-      addedNames: NAMES,
+      addedNames: [...NAMES, ...Object.keys(factsOf(features))],
     });
   }
 
@@ -144,6 +153,6 @@ export class Workers<Handles, Input, Value, Session extends object> {
 
 /** Whether another browser or a later attempt may succeed. A wrong token or pool stays wrong. */
 function isTransient(error: unknown): boolean {
-  const types = [AcquireTimeoutError, BrowserLostError, ConnectError];
+  const types = [AcquireTimeoutError, BrowserLostError, ConnectError, LeaseExpiredError];
   return isTransientError(error) || types.some((type) => error instanceof type);
 }

@@ -20,7 +20,7 @@ export interface AcquireOrder<Session extends object> {
   readonly pools: PoolCores<Session>;
   readonly settings: CallSettings;
   /** Of the call: its abort ends the wait. */
-  readonly lifetime: Abortable;
+  readonly abort: Abortable;
   /** Its number in the order of all calls of this process. */
   readonly number: number;
   readonly emit: (step: LeaseStep & { readonly pool: string }) => void;
@@ -88,7 +88,7 @@ export class Acquisition<Session extends object> {
   constructor(order: AcquireOrder<Session>) {
     this.#order = order;
     this.#pools = [...order.pools];
-    this.#deadline = new LinkedAbort(order.lifetime, order.settings.acquireTimeout);
+    this.#deadline = new LinkedAbort(order.abort, order.settings.acquireTimeout);
   }
 
   /** The pool that is asked now, or was asked last. */
@@ -336,7 +336,7 @@ export class Acquisition<Session extends object> {
 
   /** What the end of the time at a pool means. Throws if it is the end of the call. */
   #endOf(visit: Visit<Session>, error: unknown): Outcome {
-    this.#order.lifetime.throwIfAborted();
+    this.#order.abort.throwIfAborted();
     if (this.#deadline.timedOut) throw this.#timeoutError(this.#latest);
     if (!visit.abort.isAborted) throw error;
     return this.#isReachable ? { kind: 'late' } : this.#unreached();

@@ -1,6 +1,6 @@
 import { verifyGrant } from './verify-connection.js';
 import type { PoolCore } from '../pool/pool-core.js';
-import { ConnectError } from '../shared/lease-errors.js';
+import { ConnectError, LeaseExpiredError } from '../shared/lease-errors.js';
 import { NO_REQUESTS } from './acquire.js';
 import { Call } from './call.js';
 import type { FeatureSet } from './feature.js';
@@ -9,7 +9,7 @@ import { ConnectedLease } from './lease.js';
 import { Link } from './link.js';
 import type { ConnectedPlan, Handover } from './plan.js';
 
-/** Continues a lease of another process. After a failure, that lease is unchanged. */
+/** Continues a lease of another process. After a failure, that lease is unchanged, unless its time is over. */
 export async function attachLease<Handles, Session extends object, Features extends FeatureSet>(
   plan: ConnectedPlan<Handles, Session, Features>,
   { features: saved, left, ...handover }: Handover<Session>,
@@ -28,7 +28,9 @@ export async function attachLease<Handles, Session extends object, Features exte
     call.endWithPool(lease);
     return lease;
   } catch (error) {
-    const held = browser && { session: browser.context.session, released: await browser.giveUp(true) };
+    // A lease whose time is over is not left.
+    const isLeft = !(error instanceof LeaseExpiredError);
+    const held = browser && { session: browser.context.session, released: await browser.giveUp(isLeft) };
     call.finish({ ...held, ...NO_REQUESTS, pool: pool.idOrName }, { error });
     throw error;
   }

@@ -20,19 +20,19 @@ class Context implements CallContext {
   readonly emit: CallContext['emit'];
   readonly addError: CallContext['addError'];
   readonly time: CallContext['time'];
-  readonly #lifetime: LinkedAbort;
+  readonly #linked: LinkedAbort;
 
-  constructor(lifetime: LinkedAbort, { settings, abort, emit, addError, time }: Omit<CallContext, 'signal'>) {
+  constructor(linked: LinkedAbort, { settings, abort, emit, addError, time }: Omit<CallContext, 'signal'>) {
     this.settings = settings;
     this.abort = abort;
     this.emit = emit;
     this.addError = addError;
     this.time = time;
-    this.#lifetime = lifetime;
+    this.#linked = linked;
   }
 
   get signal(): AbortSignal {
-    return this.#lifetime.signal;
+    return this.#linked.signal;
   }
 }
 
@@ -45,7 +45,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   /** Its number among the calls of this process, from 1: their order. */
   readonly number = ++runs.count;
   /** Aborts when the work of the call must end. */
-  readonly lifetime: LinkedAbort;
+  readonly abort: LinkedAbort;
   readonly #stages: Record<string, number> = {};
   readonly #errors: Error[] = [];
   readonly #endCalls: readonly (() => void)[];
@@ -56,18 +56,18 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     const [first, ...further] = plan.pools;
     this.plan = plan;
     this.pools = [coreOf(first), ...further.map((pool) => coreOf(pool))];
-    const lifetime = new LinkedAbort(settings.signal);
-    this.lifetime = lifetime;
-    this.context = new Context(lifetime, {
+    const linked = new LinkedAbort(settings.signal);
+    this.abort = linked;
+    this.context = new Context(linked, {
       settings,
-      abort: (reason) => lifetime.abort(reason),
+      abort: (reason) => linked.abort(reason),
       emit: this.#emit,
       addError: (error) => void this.#errors.push(error),
       time: this.#time,
     });
     this.hooks = new Hooks(features, this.context);
     const close = (error: PoolClosedError) => {
-      this.lifetime.abort(error);
+      this.abort.abort(error);
       this.#endLease?.();
     };
     this.#endCalls = this.pools.map((pool) => pool.beginCall(close));
@@ -75,9 +75,9 @@ export class Call<Session extends object = object, Features extends FeatureSet =
 
   /** Ends the lease, after the abort, when the pool is closed, or was: nobody else may be left to end it. */
   endWithPool(lease: { end(outcome: LeaseEnd): unknown }): void {
-    const { lifetime } = this;
-    this.#endLease = () => void lease.end({ status: 'failed', error: lifetime.signal.reason });
-    if (lifetime.signal.reason instanceof PoolClosedError) this.#endLease();
+    const { abort } = this;
+    this.#endLease = () => void lease.end({ status: 'failed', error: abort.signal.reason });
+    if (abort.signal.reason instanceof PoolClosedError) this.#endLease();
   }
 
   /** How the call connects, for the checks of pools and browsers. */
@@ -91,19 +91,19 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     end: End,
     failure?: { error?: unknown },
   ): Omit<LeaseSummary<Session>, keyof CallEnd> & End & SummaryOf<Features> {
-    const timings = { ...this.#stages, total: Math.round(this.lifetime.elapsed) };
+    const timings = { ...this.#stages, total: Math.round(this.abort.elapsed) };
     const facts = { timings, cleanupErrors: this.#errors };
     const summary = { ...this.hooks.summary(), ...end, ...facts };
     if (failure) rememberRun(failure.error, summary);
     const { emit }: CallContext<LeaseStep<Session> & { pool: string }> = this.context;
     emit({ type: 'ended', pool: end.pool, status: failure ? 'failed' : 'ok', summary, ...failure });
-    this.lifetime.dispose();
+    this.abort.dispose();
     for (const endCall of this.#endCalls) endCall();
     return summary;
   }
 
   readonly #emit = (step: AnyStep): void => {
-    const elapsed = Math.round(this.lifetime.elapsed);
+    const elapsed = Math.round(this.abort.elapsed);
     const event: AnyEvent = { pool: this.pools[0].idOrName, ...step, run: this.number, elapsed };
     publish(event);
     const { settings } = this.context;

@@ -31,9 +31,10 @@ export interface LeaseFeature {
   /**
    * The pool has leased a browser, also a further one of the same call. Starts what runs beside the connect.
    *
+   * @returns A signal whose abort ends the lease, with its reason, while the browser still responds.
    * @param saved What `finish` saved in the process that detached the lease, if another one did. It comes from outside.
    */
-  leased?(lease: FeatureContext, saved: unknown): void;
+  leased?(lease: FeatureContext, saved: unknown): AbortSignal | void;
   /** The library is about to connect, for the first time or again. Resolves with what runs beside it. */
   connect?(lease: FeatureContext, opening: Opening): Promise<ConnectExtension | undefined>;
   /**

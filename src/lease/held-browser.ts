@@ -125,6 +125,7 @@ export class HeldBrowser<Session extends object> {
 
   /** Continues with what the lease left in another process. */
   continue({ mayBeReused, ...left }: Handover['left']): void {
+    this.#isUntouched = false;
     this.context.state.continue(left);
     this.#mayBeReused &&= mayBeReused;
   }
@@ -195,8 +196,9 @@ export class HeldBrowser<Session extends object> {
     }
   }
 
-  /** What to do with the browser, by the option `release`. */
-  choose(outcome: Omit<LeaseOutcome, 'session'>): ReleaseChoice {
+  /** What to do with the browser, by the option `release`. @param isInUse Another program may go on to use it. */
+  choose(outcome: Omit<LeaseOutcome, 'session'>, isInUse = false): ReleaseChoice {
+    this.#mustBeDestroyed ||= isInUse;
     const mustBeDestroyed = this.#mustBeDestroyed && !this.#isOver;
     const chosen = this.#isOver ? 'leave' : this.#chosen(outcome);
     if (chosen !== 'destroy' || this.endsWith !== 'nothing') return chosen;

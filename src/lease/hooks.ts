@@ -1,6 +1,6 @@
 import type { ConnectExtension, Opening } from '../drivers/extension.js';
 import type { LeaseRequest } from '../services/browser-service.js';
-import { raceAbort, raceTimeout } from '../shared/abort.js';
+import { onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { asError, duration } from '../shared/errors.js';
 import { CleanupError } from '../shared/lease-errors.js';
 import type { CallContext } from './context.js';
@@ -75,7 +75,10 @@ export class Hooks<Features extends FeatureSet> {
   /** Never throws. */
   leased(lease: FeatureContext): void {
     for (const feature of this.#features)
-      this.#attempt(feature, 'leased', () => feature.one.leased?.(lease, this.#saved[feature.name]));
+      this.#attempt(feature, 'leased', () => {
+        const over = feature.one.leased?.(lease, this.#saved[feature.name]);
+        if (over) onAbort(over, () => this.#call.abort(over.reason));
+      });
   }
 
   connect(lease: FeatureContext, opening: Opening): Promise<ConnectExtension | undefined>[] {

@@ -2,14 +2,19 @@ import type { OpenConnection } from '../drivers/connection.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, nextTurn, startTimer } from '../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
-import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
+import {
+  CallbackTimeoutError,
+  CleanupError,
+  LeaseExpiredError,
+  LeaseOverError,
+} from '../shared/lease-errors.js';
 import type { Call } from './call.js';
 import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
 import type { EndWork, FeatureSet, LeaseEnding, SummaryOf, Work, WorkPart, WorkResult } from './feature.js';
 import type { HeldBrowser } from './held-browser.js';
-import { expectKeptSession, type Link } from './link.js';
-import type { Callback } from './options.js';
+import { expectKeptSession, overError, type Link } from './link.js';
+import type { WorkWith } from './options.js';
 import type { Handover, LeaseEnd } from './plan.js';
 import type { LeaseSummary } from './summary.js';
 import { writeFiles } from './write-files.js';
@@ -53,6 +58,12 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     return this.#ended !== undefined;
   }
 
+  /** After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left. */
+  get isReachable(): boolean {
+    const { aborted, reason } = this.context.signal;
+    return !aborted || reason instanceof CallbackTimeoutError || reason instanceof LeaseExpiredError;
+  }
+
   /** Disconnects and leaves the browser leased. Resolves with what another process needs to continue. */
   async detach(): Promise<Handover<Session>> {
     const { signal } = this.context;
@@ -73,7 +84,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     return (this.#ended ??= this.#end(outcome));
   }
 
-  async #end({ isDetached = false, ...outcome }: LeaseEnd) {
+  async #end({ isDetached = false, isInUse = false, ...outcome }: LeaseEnd) {
     const { browser, context } = this;
     const { hooks, plan } = this.call;
     const { settings, session, signal, pool } = context;
@@ -86,24 +97,22 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
       await writeFiles(context, connection);
       await attempt('cut', () => connection?.cut());
     };
-    // After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left.
-    const isReachable = () => !signal.aborted || signal.reason instanceof CallbackTimeoutError;
     let ended: Promise<object> | undefined;
     const endRun = (endWork: EndWork) =>
-      endWork({ name, failed: outcome.status === 'failed', isReachable: isReachable() });
+      endWork({ name, failed: outcome.status === 'failed', isReachable: this.isReachable });
     // A run that could not begin has nothing to end.
     const endOnce = () => (ended ??= this.run?.then(endRun, () => ({})));
 
     await attempt('close the link', () => this.#link?.close());
     const handles = await attempt('list handles', () => connection?.openHandles?.());
     // The callback may still run. Without a socket, it can't reach the browser of the next lease.
-    await cutIf(!isReachable());
+    await cutIf(!this.isReachable);
     if (signal.aborted) await attempt('end the work after an abort', endOnce);
     await cutIf(signal.aborted);
     const ending = await this.#endingOf(outcome, leaves);
     await attempt('stop', () => Promise.all([endOnce(), hooks.stop(ending)]));
     await cutIf(signal.aborted);
-    const released = await this.#leave({ ...outcome, isDetached, ending, attempt, handles });
+    const released = await this.#leave({ ...outcome, isDetached, isInUse, ending, attempt, handles });
     await hooks.released();
 
     const results = await ended;
@@ -114,7 +123,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   }
 
   /** Cleans the browser and releases it, or leaves it. With `awaitRelease: false`, the call ends before that. */
-  async #leave({ isDetached, ending, attempt, handles, ...outcome }: Leaving) {
+  async #leave({ isDetached, isInUse, ending, attempt, handles, ...outcome }: Leaving) {
     const { browser, context } = this;
     const { settings, pool } = context;
     const { leaves } = ending;
@@ -140,7 +149,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
       // From now on no message can reach the browser, whatever the library reports.
       await attempt('cut', () => connection?.cut());
       if (!isLater) await endLibrary();
-      const choose = () => (isDetached ? 'leave' : browser.choose({ ...outcome, healthy }));
+      const choose = () => (isDetached ? 'leave' : browser.choose({ ...outcome, healthy }, isInUse));
       const choice = (await attempt('choose', choose)) ?? 'destroy';
       return (await attempt('release', () => browser.release(choice, isDetached))) ?? 'failed';
     };
@@ -160,14 +169,13 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   /** @param cause Of a method of the library's page, browser, … */
   #over(cause?: unknown): LeaseOverError {
     // The methods of a handle call each other.
-    if (cause instanceof LeaseOverError) return cause;
-    const { pool, sessionId } = this.context;
-    return new LeaseOverError('The lease has ended.', { pool: pool.idOrName, sessionId, cause });
+    return cause instanceof LeaseOverError ? cause : overError(this.context, cause);
   }
 }
 
 /** What the last part of the end of a lease needs. */
-interface Leaving extends Pick<LeaseEnd, 'status' | 'error' | 'isDetached'> {
+interface Leaving extends LeaseEnd {
+  readonly isInUse: boolean;
   readonly ending: LeaseEnding;
   readonly attempt: ReturnType<typeof attempting>;
   readonly handles: Iterable<object> | undefined;
@@ -214,7 +222,7 @@ export class ConnectedLease<
    *
    * @param task The index of the task, if one lease runs many.
    */
-  async runCallback<Value>(fn: Callback<Handles, Value, Session>, task?: { index: number }): Promise<Value> {
+  async runCallback<Value>(fn: WorkWith<Handles, Value, Session>, task?: { index: number }): Promise<Value> {
     const { link } = this;
     const lease: LeaseContext<LeaseStep<Session>, Session> = this.context;
     const { session, signal, sessionId, settings, pool, abort, emit, time } = lease;

@@ -13,6 +13,7 @@ import {
   BrowserLostError,
   ConnectError,
   ConnectionDroppedError,
+  LeaseExpiredError,
   LeaseOverError,
   type LossReason,
 } from '../shared/lease-errors.js';
@@ -108,7 +109,7 @@ export class Link<Handles> {
 
   /** Waits for a connection and calls `fn` with its handles. Rejects if that connection ends. */
   async use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value> {
-    if (this.#isClosed) throw this.#overError();
+    if (this.#isClosed) throw overError(this.#lease);
     if (this.#current.signal.aborted) await this.renew();
     const { signal } = this.#current;
     const connection = this.#connection;
@@ -119,7 +120,7 @@ export class Link<Handles> {
 
   /** Replaces the connection, whether or not it has ended. */
   async renew(): Promise<void> {
-    if (this.#isClosed) throw this.#overError();
+    if (this.#isClosed) throw overError(this.#lease);
     this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined));
     return this.#renewing;
   }
@@ -150,7 +151,7 @@ export class Link<Handles> {
   close(): void {
     this.#isClosed = true;
     clock.clearTimeout(this.#expiry);
-    const over = this.#overError();
+    const over = overError(this.#lease);
     for (const abort of [this.#abort, this.#current]) {
       abort.abort(over);
       abort.dispose();
@@ -252,10 +253,6 @@ export class Link<Handles> {
     this.#lease.abort(error);
   }
 
-  #overError(): LeaseOverError {
-    return new LeaseOverError('The lease has ended.', this.#facts);
-  }
-
   get #facts() {
     return { pool: this.#lease.pool.idOrName, sessionId: this.#lease.sessionId };
   }
@@ -315,6 +312,15 @@ const LOSSES: Readonly<Record<LossReason, string>> = {
   'closed-by-callback':
     'The browser was lost: the callback closed the browser or its connection. The library closes it after the callback.',
 };
+
+/** What a call after the end of the lease throws. */
+export function overError(
+  { pool, sessionId, signal }: Pick<LeaseContext, 'pool' | 'sessionId' | 'signal'>,
+  cause?: unknown,
+): LeaseOverError {
+  const why = signal.reason instanceof LeaseExpiredError ? ` ${signal.reason.message}` : '';
+  return new LeaseOverError(`The lease has ended.${why}`, { pool: pool.idOrName, sessionId, cause });
+}
 
 /** Throws if the session ends with its connection. */
 export function expectKeptSession(

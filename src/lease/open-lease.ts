@@ -41,11 +41,11 @@ export async function openLease<Session extends object, Features extends Feature
   plan: LeasePlan<Session, Features>,
 ): Promise<Lease<Session, Features>> {
   const call = new Call(plan);
-  const { pools, hooks, lifetime } = call;
+  const { pools, hooks, abort } = call;
   let acquisition: Acquisition<Session> | undefined;
   let tried: TriedBrowser<Session, Features> = {};
   try {
-    lifetime.throwIfAborted();
+    abort.throwIfAborted();
     expectUsable(call);
     await hooks.prepare();
     acquisition = new Acquisition(orderOf(call));
@@ -65,7 +65,7 @@ export async function openLease<Session extends object, Features extends Feature
   const { lease } = tried;
   call.endWithPool(lease);
   try {
-    if (plan.isForTasks !== true) await raceAbort(hooks.begin(lease.work), lifetime.signal);
+    if (plan.isForTasks !== true) await raceAbort(hooks.begin(lease.work), abort.signal);
     return lease;
   } catch (error) {
     await lease.end({ status: 'failed', error });
@@ -128,7 +128,7 @@ async function tryBrowser<Session extends object, Features extends FeatureSet>(
 function orderOf<Session extends object, Features extends FeatureSet>(
   call: Call<Session, Features>,
 ): AcquireOrder<Session> {
-  const { hooks, pools, number, lifetime, context, plan } = call;
+  const { hooks, pools, number, abort, context, plan } = call;
   const { settings, emit } = context;
   // Another program, or a new connection, uses the session after its first connection.
   const keepAlive = !plan.connector || settings.reconnect !== false;
@@ -136,7 +136,7 @@ function orderOf<Session extends object, Features extends FeatureSet>(
   // Not a literal with several spreads, which has a hidden class of its own: thousands of calls may wait.
   const wanted = Object.assign({ name, tags, sessionOptions, keepAlive }, hooks.request());
   const refusalOf = (pool: PoolCore) => refusal(call, pool);
-  return { pools, settings, lifetime, number, emit, wanted, refusalOf, advise: plan.advise };
+  return { pools, settings, abort, number, emit, wanted, refusalOf, advise: plan.advise };
 }
 
 /** Why a pool can't do what the options of a call ask. */

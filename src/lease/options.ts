@@ -1,5 +1,4 @@
 import type { SessionOptions } from '../services/browser-service.js';
-import type { BrowserSession } from '../services/kernel-api.js';
 import type { ContextChoice, Protocol } from '../drivers/connector.js';
 import { leaseMark } from '../pool/lease-mark.js';
 import {
@@ -31,17 +30,9 @@ import {
 import type { AnyEvent } from './events.js';
 import type { LeaseOutcome, ReleaseChoice } from './summary.js';
 
-/** The part of every callback's argument that does not come from the library. */
-export interface LeaseFacts<Session extends object = BrowserSession> {
-  /** The leased session. */
-  session: Session;
-  /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
-  signal: AbortSignal;
-}
-
-/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
-export type Callback<Handles, Value, Session extends object = BrowserSession> = (
-  lease: Handles & LeaseFacts<Session>,
+/** The work in a connected browser, with what the heart adds to the handles of the library. */
+export type WorkWith<Handles, Value, Session extends object> = (
+  lease: Handles & { session: Session; signal: AbortSignal },
 ) => Value | PromiseLike<Value>;
 
 /** Backoff between acquire requests, with the options of p-retry. */

@@ -41,6 +41,8 @@ export interface LeaseEnd {
   readonly error?: unknown;
   /** Leave the browser leased and unchanged, for another process. */
   readonly isDetached?: boolean;
+  /** Another program may go on to use the browser, which no other lease may get then. */
+  readonly isInUse?: boolean;
 }
 
 /** What another process needs to continue a lease. */

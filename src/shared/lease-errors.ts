@@ -129,6 +129,29 @@ export class CallbackTimeoutError extends PooledBrowserError {
   }
 }
 
+/** The lease lasted as long as the option `lifetime` allows. Its browser is released. */
+export class LeaseExpiredError extends PooledBrowserError {
+  override readonly name = 'LeaseExpiredError' as const;
+  override readonly code = 'ERR_LEASE_EXPIRED' as const;
+
+  /** The time that the lease could last, with its extensions, in ms. */
+  readonly lifetime: number;
+
+  constructor(lifetime: number, facts?: ErrorFacts) {
+    super(
+      `The lease reached its lifetime of ${duration(lifetime)}: its browser is released. ` +
+        'Extend it earlier, or increase lifetime.',
+      facts,
+    );
+    this.lifetime = lifetime;
+  }
+}
+
+/** Returns true if the lease lasted as long as the option `lifetime` allows. */
+export function isLeaseExpiredError(error: unknown): error is LeaseExpiredError {
+  return isError(error) && error.name === 'LeaseExpiredError' && 'lifetime' in error;
+}
+
 /** The browser could not be cleaned, or a step of the end of the lease failed. The message says which. The run does not fail. */
 export class CleanupError extends PooledBrowserError {
   override readonly name = 'CleanupError' as const;

@@ -44,6 +44,7 @@ it.each<[string, string, Call, (played: PlayedLease) => void]>([
   ['PoolServiceError', 'pool.release (404)', ({ pool }) => pool.release('a'), refuse(404)],
   ['PoolServiceError', 'pool.replays (401)', ({ pool }) => pool.replays('a'), refuse(401)],
   ['CallbackTimeoutError', 'withPooledBrowser', run({ timeout: 5 }), () => {}],
+  ['LeaseExpiredError', 'withPooledBrowser', run({ lifetime: 5 }), () => {}],
   ['AcquireTimeoutError', 'withPooledBrowser', run({ acquireTimeout: 50 }), noBrowser],
   ['ConnectError', 'withPooledBrowser', run(), broken],
   ['ConnectError', 'leaseBrowser', lease, broken],

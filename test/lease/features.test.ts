@@ -222,7 +222,7 @@ it('what a feature saves at the end of a process is restored in the process that
   const restored: unknown[] = [];
   const mine: LeaseFeature = {
     finish: async () => ({ saved: { at: 7 } }),
-    leased: (_lease, saved) => restored.push(saved),
+    leased: (_lease, saved) => void restored.push(saved),
   };
   const lease = await openLease(planOf(played, { mine }));
   const handover = await lease.detach();

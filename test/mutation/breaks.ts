@@ -109,7 +109,7 @@ export const BREAKS: readonly Break[] = [
   broken(
     'acquireTimeout ends a call',
     'lease/acquire.ts',
-    ['new LinkedAbort(order.lifetime, order.settings.acquireTimeout)', 'new LinkedAbort(order.lifetime)'],
+    ['new LinkedAbort(order.abort, order.settings.acquireTimeout)', 'new LinkedAbort(order.abort)'],
     'lease/acquire.test',
   ),
   broken(

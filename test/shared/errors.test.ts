@@ -17,6 +17,7 @@ const ALL: [errors.PooledBrowserError, string][] = [
   [new errors.BrowserNotFoundError('m'), 'ERR_BROWSER_NOT_FOUND'],
   [new errors.CallbackTimeoutError(5, FACTS), 'ERR_CALLBACK_TIMEOUT'],
   [new errors.ConnectError('m', { ...FACTS, status: 403 }), 'ERR_CONNECT'],
+  [new errors.LeaseExpiredError(5, FACTS), 'ERR_LEASE_EXPIRED'],
   [new errors.InvalidOptionError('option', 'm', FACTS), 'ERR_INVALID_OPTION'],
   [new errors.LocalPoolError('m'), 'ERR_LOCAL_POOL'],
   [new errors.MissingLibraryError('lib', FACTS), 'ERR_MISSING_LIBRARY'],

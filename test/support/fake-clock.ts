@@ -43,6 +43,38 @@ export function stopClock(): (milliseconds: number) => void {
   return (milliseconds) => void (time += milliseconds);
 }
 
+/**
+ * Stops the clock of the library until the end of the test; its timers go on in real time. The returned function lets milliseconds pass
+ * at once, and calls the timers that are due then: a test of a long time does not depend on how busy the machine is.
+ */
+export function useJumpingClock(): (milliseconds: number) => void {
+  let time = clock.now();
+  const pending = new Map<unknown, { readonly at: number; readonly call: () => void }>();
+  const forget = (timer: NodeJS.Timeout) => {
+    pending.delete(timer);
+    REAL.clearTimeout(timer);
+  };
+  const start = (call: () => void, milliseconds = 0) => {
+    const timer = REAL.setTimeout(() => {
+      pending.delete(timer);
+      call();
+    }, milliseconds);
+    pending.set(timer, { at: time + milliseconds, call });
+    return timer;
+  };
+  Object.assign(clock, { now: () => time, setTimeout: start, clearTimeout: forget });
+  onTestFinished(useRealClock);
+  return (milliseconds) => {
+    time += milliseconds;
+    for (;;) {
+      const due = [...pending].find(([, { at }]) => at <= time);
+      if (!due) return;
+      forget(due[0] as NodeJS.Timeout);
+      due[1].call();
+    }
+  };
+}
+
 /** Until the end of the test, the clock of the library is these milliseconds later with each look at it. */
 export function stepClock(milliseconds: number): void {
   let passed = 0;

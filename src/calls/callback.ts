@@ -1,0 +1,24 @@
+import type { LeaseFeatures } from '../features/create-features.js';
+import type { FeatureFacts } from '../features/options.js';
+import type { BrowserSession } from '../services/kernel-api.js';
+
+/** The part of every callback's argument that does not come from the library. */
+export interface LeaseFacts<Session extends object = BrowserSession> extends FeatureFacts {
+  /** The leased session. */
+  session: Session;
+  /** Aborts when the run must end: by the caller's signal, a timeout, the end of the lease, or the loss of the browser. */
+  signal: AbortSignal;
+}
+
+/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
+export type Callback<Handles, Value, Session extends object = BrowserSession> = (
+  lease: Handles & LeaseFacts<Session>,
+) => Value | PromiseLike<Value>;
+
+/** What the features add to the argument of a callback or task, and to a leased browser. */
+export function factsOf(features: LeaseFeatures): FeatureFacts {
+  const parts = Object.values<object | undefined>(features).map((one) =>
+    one && 'facts' in one ? one.facts : undefined,
+  );
+  return Object.assign({}, ...parts) as FeatureFacts;
+}
