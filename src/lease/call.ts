@@ -2,7 +2,10 @@ import type { HowToConnect } from './verify-connection.js';
 import { coreOf } from '../pool/pool-core.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock } from '../shared/clock.js';
+import { environment } from '../shared/environment.js';
+import { isError } from '../shared/globals.js';
 import { runs } from '../shared/process-state.js';
+import { excerpt } from '../shared/redact.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage } from '../shared/telemetry.js';
 import type { AcquireCounts, PoolCores } from './acquire.js';
@@ -106,6 +109,8 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     const elapsed = Math.round(this.abort.elapsed);
     const event: AnyEvent = { pool: this.pools[0].idOrName, ...step, run: this.number, elapsed };
     publish(event);
+    debugPrint ??= environment.debugs() ? openDebugLog() : false;
+    if (debugPrint) debugPrint(event);
     const { settings } = this.context;
     if (settings.onEvent) callListener((one: AnyEvent) => settings.onEvent?.(one), event);
   };
@@ -118,6 +123,29 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     } finally {
       this.#stages[stage] = Math.round((this.#stages[stage] ?? 0) + clock.now() - began);
     }
+  };
+}
+
+/** Prints an event with `NODE_DEBUG=pooled-browser`. Decided at the first event; `false`: nothing is loaded or formatted. */
+let debugPrint: ((event: AnyEvent) => void) | false | undefined;
+
+/** Longest line of an event, in characters. */
+const LONGEST_LINE = 2000;
+
+/** Objects of many lines, whose facts other events have. */
+const LEFT_OUT = new Set(['type', 'session', 'summary']);
+
+function openDebugLog(): typeof debugPrint {
+  const { debuglog, inspect } = process.getBuiltinModule('node:util');
+  const log = debuglog('pooled-browser');
+  // The variable may name only other parts of the program.
+  if (!log.enabled) return false;
+  const textOf = (value: unknown) => (isError(value) ? String(value) : inspect(value, { depth: 1 }));
+  return (event) => {
+    const facts = Object.entries(event).flatMap(([name, value]) =>
+      LEFT_OUT.has(name) || value === undefined ? [] : `${name}=${textOf(value)}`,
+    );
+    log('%s', excerpt([event.type, ...facts].join(' '), LONGEST_LINE));
   };
 }
 

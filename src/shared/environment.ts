@@ -46,6 +46,8 @@ export const environment = {
   isTestWorker: () => read('TEST_WORKER_INDEX') !== undefined,
   /** True if Playwright is to open its Inspector, as with `npx playwright test --debug`. */
   opensInspector: () => read('PWDEBUG') === '1',
+  /** True if Node is to print debug messages. Which ones, `debuglog` of node:util reads. */
+  debugs: () => read('NODE_DEBUG') !== undefined,
   /** Identifies the run of a test runner, in the runner and in its workers. */
   testRun: () => read(TEST_RUN),
   /** The processes that this process starts from now on belong to this run. */
