@@ -42,6 +42,7 @@ import {
   checksOf,
   flag,
   milliseconds,
+  notNegative,
   optional,
   readOptions,
   wholeNumber,
@@ -122,7 +123,11 @@ export interface ProxyOptions<Session extends object = BrowserSession>
    * @default 60_000
    */
   keep?: number | undefined;
-  /** Time in ms without a command after which a client is disconnected and its browser released. Default: none. */
+  /**
+   * Time in ms without a command after which a client is disconnected and its browser released; 0: never. While a command of the client
+   * has no response, it is not idle.
+   * @default 3_600_000
+   */
   idleTimeout?: number | undefined;
   /**
    * All clients use one browser, also at the same time. It is leased for the first client, and released by `close()`, or when
@@ -188,7 +193,7 @@ export const proxyChecks = checksOf<ProxyOptions<never>>()({
   port: optional(wholeNumber(0, 65_535), 0),
   secret: optional(flag(), true),
   keep: optional(milliseconds(), 60_000),
-  idleTimeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
+  idleTimeout: optional(notNegative('a number of milliseconds'), 3_600_000),
   share: optional(flag(), false),
   onClient: optional(callback<(event: ProxyEvent) => void>()),
 });

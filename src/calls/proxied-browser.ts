@@ -52,7 +52,16 @@ export const NOT_LOADED = 'An extension can connect only to a browser in which a
 const NO_CLIENT = new Error('The client has disconnected.');
 
 /** The part of a lease that a proxy uses. */
-type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'context' | 'end'>;
+type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'context' | 'features' | 'end'>;
+
+/** What a client may know of the lease of its browser. Times are in ms. */
+export interface ProxiedLease {
+  readonly sessionId: string;
+  /** Since the browser was leased. */
+  readonly age: number;
+  /** Until the end by the option `lifetime`. Missing without the option. */
+  readonly remaining?: number;
+}
 
 /** Leases browsers for the clients of a proxy. */
 export function openFor<Session extends object>(
@@ -108,7 +117,6 @@ export class ProxiedBrowser {
   readonly over: AbortSignal;
   /** Resolves when the browser is released. */
   readonly ended: Promise<void>;
-  isLeased = false;
   /** Its client has disconnected, and what served it is ending. */
   isBeingLeft = false;
   /** Number of clients that use the browser, or wait for it. */
@@ -122,6 +130,7 @@ export class ProxiedBrowser {
   #used = new LinkedAbort();
   readonly #began = clock.now();
   readonly #lease: Promise<Connected>;
+  #connected: Connected | undefined;
   #leasedAt = 0;
   #keeping: NodeJS.Timeout | undefined;
   #onEnded = () => {};
@@ -170,6 +179,24 @@ export class ProxiedBrowser {
     this.over.throwIfAborted();
     if (this.clients === 0) throw new Refusal(403, NOT_LOADED);
     await this.#serveApart(lease, how, use);
+  }
+
+  get isLeased(): boolean {
+    return this.#connected !== undefined;
+  }
+
+  /** Undefined before its lease and after it. */
+  get lease(): ProxiedLease | undefined {
+    if (!this.#connected || this.over.aborted) return undefined;
+    const { context, features } = this.#connected;
+    const { remaining } = features.lifetime;
+    const age = Math.round(clock.now() - this.#leasedAt);
+    return { sessionId: context.sessionId, age, ...(remaining !== undefined && { remaining }) };
+  }
+
+  /** Moves the end of its lease, and returns the ms until the new one. */
+  extend(ms: number): number {
+    return this.#connected!.features.lifetime.facts.extend(ms);
   }
 
   /** Disconnects the clients and releases the browser, once. Never rejects. */
@@ -254,7 +281,7 @@ export class ProxiedBrowser {
     const onRefused = (refused: RefusedRequest) => this.#emit({ type: 'request-refused', ...refused });
     const lease = await open({ protocol, reconnect, signal, name, onRefused });
     this.#waiting.dispose();
-    this.isLeased = true;
+    this.#connected = lease;
     const { sessionId, grant, signal: over } = lease.context;
     this.#leasedAt = clock.now();
     const waited = Math.round(this.#leasedAt - this.#began);

@@ -112,6 +112,8 @@ export async function serveClient(
   client.on('message', () => (last = clock.now()));
   let timer: NodeJS.Timeout | undefined;
   const watch = () => {
+    // A page may work on a command for long.
+    if (far.methodsInFlight.length > 0) last = clock.now();
     const left = idleTimeout - (clock.now() - last);
     if (left > 0) return void (timer = startTimer(left, watch));
     isIdle = true;

@@ -32,7 +32,10 @@ export interface HowToTranslate {
 }
 
 /** The far end of a client: what a client's messages go to. */
-export type FarEnd = Pick<AnySocket, 'onSent' | 'unsent' | 'pause' | 'resume' | 'detached'>;
+export type FarEnd = Pick<
+  AnySocket,
+  'onSent' | 'unsent' | 'pause' | 'resume' | 'detached' | 'methodsInFlight'
+>;
 
 /** The way between one client and its browser. */
 export interface ProxyRoute {

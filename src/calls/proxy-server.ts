@@ -12,7 +12,7 @@ import type { AnySocket } from '../drivers/socket.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
-import { AcquireTimeoutError } from '../shared/lease-errors.js';
+import { AcquireTimeoutError, LeaseExpiredError } from '../shared/lease-errors.js';
 import type { PoolList } from '../pool/browser-pool.js';
 import type { AllSettings, ProxySettings } from './options.js';
 import { NO_BIDI } from '../features/allowed-hosts/options.js';
@@ -26,19 +26,20 @@ import {
 } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { askBrowser, expectMethod, type DebuggingAnswer } from './debugging-requests.js';
+import { answerLease } from './lease-requests.js';
 import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
 import type { HowToTranslate, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
 import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
 
-/** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
+/** The paths below the secret: of the browser, of a named browser, of its pages and its lease, and of the requests of a debugging port. */
 const PATH =
-  /^(?:\/(?!(?:json|session|devtools|playwright|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+|\/(?:activate|close)\/[\w-]+)\/?)?$/;
+  /^(?:\/(?!(?:json|session|devtools|playwright|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|(?<lease>\/lease)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+|\/(?:activate|close)\/[\w-]+)\/?)?$/;
 
 const notOfDebugging = (path: string) =>
   `/${path} is the address of another protocol, for chromium.connect(): give the browser another name for CDP.`;
 const NO_PATH =
-  'There is no such path. Below the address, a path is /NAME, /session, /json/version, one of these after /NAME, or /playwright, ' +
-  '/playwright/NAME. A name has 1 to 64 letters, digits, ".", "_" and "-", and is not json, session, devtools, playwright, "." or "..".';
+  'There is no such path. Below the address, a path is /NAME, /session, /json/version, one of these after /NAME, /NAME/lease, or ' +
+  '/playwright, /playwright/NAME. A name has 1 to 64 letters, digits, ".", "_" and "-", and is not json, session, devtools, playwright, "." or "..".';
 
 /** Time in ms for the last client of a name to disconnect: its end can arrive after the next client. */
 const HANDOVER = 1000;
@@ -51,15 +52,17 @@ const LOOK = 20;
 const ANY_PAGE = 'any';
 
 /** Most names that are remembered. */
-const MOST_IDLE = 1000;
+const MOST_ENDED = 1000;
 
 /**
- * The first page of a browser that replaces one of an idle client. A tool that connects again by itself shows this page to its
+ * The first page of a browser that replaces one that the proxy has released. A tool that connects again by itself shows this page to its
  * agent, which would look for its pages otherwise.
+ *
+ * @param after When the browser before it was released.
  */
-function noticeOf(idleTimeout: number): string {
+function noticeOf(after: string): string {
   const text =
-    `This is a new browser. The one before it was released after ${duration(idleTimeout)} without a command: ` +
+    `This is a new browser. The one before it was released after ${after}: ` +
     'its pages and logins no longer exist.';
   return `data:text/html,${encodeURIComponent(`<title>New browser</title><p>${text}`)}`;
 }
@@ -73,6 +76,8 @@ interface Place {
   readonly page: string | undefined;
   /** The part of the path after `/json`. */
   readonly json: string | undefined;
+  /** The request is about the lease of a named browser. */
+  readonly isOfLease: boolean;
   /** Of a client with another protocol than the browser. */
   readonly endpoint: ProxyEndpoint | undefined;
   /** Id of the browser extension that sends the request. */
@@ -90,8 +95,8 @@ export class ProxyServer implements AsyncDisposable {
   /** Those that a later client can use, by key. */
   readonly #named = new Map<string | undefined, ProxiedBrowser>();
   readonly #connections = new Set<Duplex>();
-  /** Keys whose clients were disconnected because they were idle. */
-  readonly #idle = new Set<string>();
+  /** When the proxy has released browsers that had clients, by key: after an idle time or at the end of their lease. */
+  readonly #ended = new Map<string, string>();
   readonly #waiting = new Set<WaitingClient>();
   /** The URLs that a client may reach. Undefined: all. */
   readonly #allowed: RegExp | undefined;
@@ -192,12 +197,10 @@ export class ProxyServer implements AsyncDisposable {
     }
   }
 
-  async #answerTo(
-    { method = '', headers, url = '' }: IncomingMessage,
-    place: Place,
-    signal: AbortSignal,
-  ): Promise<DebuggingAnswer> {
-    const { json, name } = place;
+  async #answerTo(request: IncomingMessage, place: Place, signal: AbortSignal): Promise<DebuggingAnswer> {
+    const { method = '', headers, url = '' } = request;
+    const { json, name, key, isOfLease } = place;
+    if (isOfLease) return { json: await answerLease(request, name, () => this.#named.get(key)) };
     if (json === undefined) throw new Refusal(426, 'This is the address of a WebSocket.');
     if (!DEBUGGING.test(json)) throw new Refusal(404, NO_PATH);
     expectMethod({ method, json });
@@ -236,9 +239,9 @@ export class ProxyServer implements AsyncDisposable {
     const own = isTwice ? rest.slice(length) : rest;
     const endpoint = this.#plan.endpoints.find(({ path: first }) => own.split('/')[1] === first);
     const parts = PATH.exec(endpoint ? own.slice(endpoint.path.length + 1) : own)?.groups;
-    const { name, bidi, page, json } = parts ?? {};
-    const isOfDebugging = bidi !== undefined || page !== undefined || json !== undefined;
-    if (!parts) throw new Refusal(404, NO_PATH);
+    const { name, bidi, page, json, lease } = parts ?? {};
+    const isOfDebugging = [bidi, page, json, lease].some((part) => part !== undefined);
+    if (!parts || (lease !== undefined && name === undefined)) throw new Refusal(404, NO_PATH);
     if (endpoint && isOfDebugging) throw new Refusal(404, notOfDebugging(endpoint.path));
     const key = this.#plan.settings.share ? '' : name;
     return {
@@ -247,6 +250,7 @@ export class ProxyServer implements AsyncDisposable {
       protocol: bidi === undefined ? 'cdp' : 'bidi',
       page,
       json,
+      isOfLease: lease !== undefined,
       endpoint,
       extension: extensionOf(headers),
     };
@@ -265,8 +269,8 @@ export class ProxyServer implements AsyncDisposable {
   }
 
   /** Checks what can be refused before a browser is leased. @throws Refusal */
-  #expectClient({ json, protocol, endpoint }: Place, request: IncomingMessage): void {
-    if (json !== undefined) throw new Refusal(404, NO_PATH);
+  #expectClient({ json, isOfLease, protocol, endpoint }: Place, request: IncomingMessage): void {
+    if (json !== undefined || isOfLease) throw new Refusal(404, NO_PATH);
     if (protocol === 'bidi' && this.#allowed) throw new Refusal(400, NO_BIDI);
     if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
     if (endpoint) this.#expectServed(endpoint, request);
@@ -332,7 +336,7 @@ export class ProxyServer implements AsyncDisposable {
   /** Returns the browser of a client: a new one, or the one of its name. @throws Refusal */
   #browserOf({ name, key, protocol }: Place): ProxiedBrowser {
     if (this.#closed) throw new Refusal(503, 'The proxy has ended.');
-    const { startUrl, idleTimeout } = this.#plan.settings;
+    const { startUrl } = this.#plan.settings;
     if (this.#isInUse(key))
       throw new Refusal(
         409,
@@ -340,8 +344,9 @@ export class ProxyServer implements AsyncDisposable {
       );
     const known = this.#named.get(key);
     if (known) return known;
-    const isNew = key !== undefined && this.#idle.delete(key) && startUrl === undefined;
-    const notice = isNew ? noticeOf(idleTimeout) : undefined;
+    const after = key === undefined ? undefined : this.#ended.get(key);
+    if (key !== undefined) this.#ended.delete(key);
+    const notice = after === undefined || startUrl !== undefined ? undefined : noticeOf(after);
     const browser = new ProxiedBrowser(this.#plan, { name, protocol, notice });
     this.#browsers.add(browser);
     void browser.ended.then(() => this.#browsers.delete(browser));
@@ -349,7 +354,7 @@ export class ProxyServer implements AsyncDisposable {
     this.#named.set(key, browser);
     browser.over.addEventListener('abort', () => {
       this.#named.delete(key);
-      if (browser.over.reason === IDLE) this.#noteIdle(key);
+      this.#noteEnd(key, browser.over.reason);
     });
     return browser;
   }
@@ -373,10 +378,13 @@ export class ProxyServer implements AsyncDisposable {
     return !this.#plan.settings.share && (this.#named.get(key)?.clients ?? 0) > 0;
   }
 
-  #noteIdle(key: string): void {
-    this.#idle.add(key);
-    const [oldest] = this.#idle;
-    if (this.#idle.size > MOST_IDLE) this.#idle.delete(oldest!);
+  #noteEnd(key: string, reason: unknown): void {
+    const { idleTimeout } = this.#plan.settings;
+    if (reason === IDLE) this.#ended.set(key, `${duration(idleTimeout)} without a command`);
+    else if (reason instanceof LeaseExpiredError)
+      this.#ended.set(key, `its lifetime of ${duration(reason.lifetime)}`);
+    const [oldest] = this.#ended.keys();
+    if (this.#ended.size > MOST_ENDED) this.#ended.delete(oldest!);
   }
 }
 

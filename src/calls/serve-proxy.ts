@@ -45,7 +45,8 @@ export async function serveProxy<Session extends object = BrowserSession>(
   options: ProxyOptions<Session> = {},
 ): Promise<PoolProxy> {
   const fromHere = callSite();
-  const settings = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
+  const read = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
+  const settings = { ...read, idleTimeout: read.idleTimeout || Number.POSITIVE_INFINITY };
   if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
   const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
   const pools = resolvePools(pool);

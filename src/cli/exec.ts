@@ -8,6 +8,7 @@ import {
   addPoolAndArguments,
   allowOption,
   exposeOption,
+  lifetimeOption,
   separatePool,
   time,
 } from './options.js';
@@ -23,6 +24,7 @@ export function define(command: Command, interruption: Interruption): void {
     .description('Leases a browser, runs a command with its addresses in the environment, and releases it.')
     .usage('[options] <pool> -- <command> [args...]')
     .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
+    .addOption(lifetimeOption())
     .addOption(exposeOption())
     .addOption(allowOption())
     .option('--lazy', 'lease the browser when the command connects for the first time: see below')
@@ -114,6 +116,9 @@ gets PW_TEST_CONNECT_WS_ENDPOINT, which other Playwright clients can pass to chr
 current folder. The links of the recordings are printed at the end. Projects of Firefox or WebKit
 are refused there: run those of Chromium with --project=NAME.
 ${ABOUT_TOKEN}
+
+With --lifetime 10m, the browser is released after this time, also while the command runs: its
+connections to the browser end, and the command goes on. A line on stderr says so one minute before.
 
 The first signal is passed on to the command; a second one kills it. The browser is released however
 the command ends, and with --release-on-crash also when this program is killed. Nothing cleans up

@@ -5,8 +5,9 @@ import type { Connector } from '../drivers/connector.js';
 import type { Pools } from '../pool/browser-pool.js';
 import type { Grant, Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
-import { LinkedAbort } from '../shared/abort.js';
+import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { duration, sentence } from '../shared/errors.js';
+import { isLeaseExpiredError } from '../shared/lease-errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import { leaseSettings, type LeaseCommandOptions } from './options.js';
 import { note, oneLine } from './terminal.js';
@@ -45,6 +46,12 @@ export async function leaseFromCommand<Handles = never>(
   acquiring.dispose();
   const { grant } = lease.context;
   const end = () => lease.end({ status: 'ok' });
+  const { signal: over } = lease.context;
+  // The program has the address of the service, and may go on.
+  onAbort(over, () => {
+    if (isLeaseExpiredError(over.reason))
+      void lease.end({ status: 'failed', error: over.reason, isInUse: true });
+  });
   return { lease, grant, end, [Symbol.asyncDispose]: async () => void (await end()) };
 }
 
@@ -95,6 +102,10 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
       return oneLine(event.error.message);
     case 'recording-unavailable':
       return `Not recorded: ${oneLine(event.error.message)}`;
+    case 'lease-expiring':
+      return `The lease of session ${event.sessionId} ends in ${duration(event.remaining)} (--lifetime).`;
+    case 'ended':
+      return isLeaseExpiredError(event.error) ? oneLine(event.error.message) : undefined;
     case 'host-exposed':
       return `The browser reaches ${oneLine(event.host)} through this machine.`;
     case 'request-refused':

@@ -89,6 +89,8 @@ export interface LeaseCommandOptions
   acquireTimeout: number;
   /** In ms. */
   unreachableTimeout: number;
+  /** In ms. Not each command has the option. */
+  lifetime?: number;
   releaseOnCrash?: true;
   record?: 'all' | 'failures';
   exposeNetwork?: string | undefined;
@@ -136,6 +138,11 @@ export function replaysOption(description: string): Option {
   return choice('--replays <choice>', description, ['list', 'record', 'off']);
 }
 
+/** Of the commands that use the browsers of their leases. */
+export function lifetimeOption(): Option {
+  return new Option('--lifetime <time>', 'the most time that a lease lasts: 10m, 2h').argParser(time);
+}
+
 /** Of the commands whose browsers are cleaned. */
 export function releaseOption(when: string): Option {
   const description = `${when}; auto: reuse a browser that is healthy and cleaned up`;
@@ -165,11 +172,11 @@ export const POLL_TIMEOUT = 5000;
 /** The options of the library for the leases of a command. */
 export function leaseSettings(options: LeaseCommandOptions) {
   const { tag: tags, name, startUrl, acquireTimeout, unreachableTimeout } = options;
-  const { release, releaseOnCrash, exposeNetwork, allowHosts: allowedHosts, record } = options;
+  const { release, releaseOnCrash, lifetime, exposeNetwork, allowHosts: allowedHosts, record } = options;
   const replays = record === undefined ? options.replays : 'record';
   const recording = record === 'failures' ? { keepOnly: record } : undefined;
   const acquire = { tags, name, startUrl, acquireTimeout, unreachableTimeout, pollTimeout: POLL_TIMEOUT };
-  return { ...acquire, release, releaseOnCrash, replays, recording, exposeNetwork, allowedHosts };
+  return { ...acquire, release, releaseOnCrash, lifetime, replays, recording, exposeNetwork, allowedHosts };
 }
 
 /** An option with a fixed list of values, of which the first is the default. */
@@ -195,6 +202,11 @@ export function numberAboveZero(text: string): number {
   const number = text.trim() === '' ? Number.NaN : Number(text);
   if (Number.isFinite(number) && number > 0) return number;
   throw new InvalidArgumentError('The value must be a number above 0.');
+}
+
+/** Parses a time with its unit, or 0 for none. */
+export function timeOrNone(text: string): number {
+  return text === '0' ? 0 : time(text);
 }
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;

@@ -20,11 +20,12 @@ import {
   allowOption,
   exposeOption,
   leaseSettings,
+  lifetimeOption,
   NO_FAILURES,
   recordOption,
   releaseOption,
   seconds,
-  time,
+  timeOrNone,
   wholeNumberArgument,
   type LeaseCommandOptions,
 } from './options.js';
@@ -45,7 +46,15 @@ export function define(command: Command, { signal }: Interruption): void {
         .argParser(seconds)
         .default(60_000, '60'),
     )
-    .option('--idle-timeout <time>', 'disconnect a client without a command for this time: 30s, 5m', time)
+    .addOption(
+      new Option(
+        '--idle-timeout <time>',
+        'disconnect a client without a command for this time: 30s, 5m; 0: never',
+      )
+        .argParser(timeOrNone)
+        .default(3_600_000, '1h'),
+    )
+    .addOption(lifetimeOption())
     .addOption(releaseOption('after a client'))
     .addOption(exposeOption())
     .addOption(allowOption())
@@ -68,6 +77,8 @@ below the one that is printed:
                  --keep seconds finds its browser as it was. A second client at the same time is
                  refused with status 409, unless it is an extension that the first one has
                  loaded in the browser, as Stagehand 4 does.
+  /NAME/lease    GET: the session, age and remaining ms of its lease; POST {"extend": MILLISECONDS}
+                 moves the end that --lifetime sets, at most to twice that time
 Everybody with the address can use the pool from this machine. Web pages never can. Programs that
 take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can,
 and can open your files in a browser that runs here. With --share, the address is a debugging port,
@@ -87,8 +98,8 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
   max?: number;
   /** In ms. */
   keep: number;
-  /** In ms. */
-  idleTimeout?: number;
+  /** In ms; 0: none. */
+  idleTimeout: number;
   /** Folder. */
   recordTo?: string;
   json?: true;

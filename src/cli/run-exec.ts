@@ -15,6 +15,7 @@ import type { Grant } from '../services/browser-service.js';
 import { onAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import type { Trust } from '../shared/network.js';
+import { isLeaseExpiredError } from '../shared/lease-errors.js';
 import { signalChild } from '../shared/runtime.js';
 import { CliError, EXIT, exitCodeOf } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -85,7 +86,10 @@ async function withLease(
     const { pool } = lease.context;
     const { trust } = pool.client;
     const exposing = 'handles' in lease ? lease : undefined;
-    if (exposing && exposeNetwork !== undefined) onAbort(exposing.context.signal, () => note(LOST));
+    if (exposing && exposeNetwork !== undefined)
+      onAbort(exposing.context.signal, () => {
+        if (!isLeaseExpiredError(exposing.context.signal.reason)) note(LOST);
+      });
     const needsCdp = localEndpoint ? '--local-endpoint' : undefined;
     verifyGrant(pool.idOrName, grant, { protocol: 'cdp', needsCdp });
     const addresses = await addressesOf(grant, trust);
@@ -132,7 +136,8 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
       ...leaseSettings(options),
       // A browser that is cleaned need not be destroyed.
       ...(!options.isReleaseGiven && { release: 'auto' }),
-      idleTimeout,
+      // Without the option, a command that thinks for long keeps its browser.
+      idleTimeout: idleTimeout ?? 0,
       share: !isSuite,
       onEvent: createLeaseLog(options.acquireTimeout),
       onClient: (event) => {

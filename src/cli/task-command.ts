@@ -17,6 +17,7 @@ import {
   choice,
   exposeOption,
   leaseSettings,
+  lifetimeOption,
   recordOption,
   releaseOption,
   replaysOption,
@@ -59,6 +60,7 @@ export function addTaskOptions(command: Command): Command {
     .option('--host-concurrency <n>', 'tasks at once for one host', wholeNumberArgument(1))
     .option('--host-delay <time>', 'time between the starts of two tasks for one host: 500ms, 2s', time)
     .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
+    .addOption(lifetimeOption())
     .addOption(
       choice('--isolation <kind>', 'isolation between the tasks in one browser', [
         'context',

@@ -25,6 +25,8 @@ export interface AnySocket {
   close(reason?: SocketEnd): void;
   /** Closes the connection at once: no further message reaches the browser. */
   cut(reason?: SocketEnd): void;
+  /** @internal The methods of the commands without a response. */
+  readonly methodsInFlight: readonly string[];
   /** @internal */
   request: CdpPort['request'];
   /** @internal */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import {
@@ -11,7 +12,7 @@ import {
 } from '../../src/index.js';
 import { cdp, kernel, type BrowserService } from '../../src/services.js';
 import { rejection } from '../pool/support.js';
-import { useFastClock } from '../support/fake-clock.js';
+import { useFastClock, useJumpingClock } from '../support/fake-clock.js';
 import { reply, TOKEN } from '../support/fake-service.js';
 import { sendHead } from '../support/fault-road.js';
 import { answerOwnCommand } from '../support/played-browser.js';
@@ -485,6 +486,30 @@ it('releases a shared browser that no client has used for idleTimeout', async ()
   expect(played.browser.received.join()).toContain('This%20is%20a%20new%20browser.');
 });
 
+it('does not disconnect a client for idleTimeout whose command has no response yet', async () => {
+  await start({ idleTimeout: 200 });
+  const client = await connect();
+  let answer = () => {};
+  played.browser.onText = (text, far) => {
+    answer = () => far.send(text.replace('method', 'result'));
+    const own = answerOwnCommand(text);
+    if (own !== undefined) far.send(own);
+  };
+  client.send('{"id":1,"method":"Slow.command"}');
+  await sleep(1000);
+  expect(client.readyState).toBe(client.OPEN);
+  answer();
+  expect(await endOf(client)).toMatch(/^1001 No command for 200 ms/);
+});
+
+it.each([0, Infinity])('never disconnects an idle client with idleTimeout %d', async (idleTimeout) => {
+  await start({ idleTimeout });
+  const client = await connect();
+  await sleep(300);
+  expect(client.readyState).toBe(client.OPEN);
+  client.close();
+});
+
 it('counts a client that is slow to disconnect until it has', async () => {
   await start();
   const client = await connect();
@@ -503,6 +528,110 @@ it('gives all clients one browser with share, until it is closed', async () => {
   await expect.poll(() => proxy.counts).toEqual({ connected: 0, waiting: 0, leased: 1 });
   await proxy.close();
   expect(releases()).toEqual([true]);
+});
+
+describe('the lifetime of a lease', () => {
+  const post = async (path: string, body: string, headers = {}) => {
+    const response = await fetch(proxy.url + path, { method: 'POST', body, headers });
+    return `${response.status} ${(await response.text()).trim()}`;
+  };
+
+  it('disconnects a client with the reason, and the next one of its name gets a browser that says so', async () => {
+    const jump = useJumpingClock();
+    await start({ lifetime: 600_000 });
+    const client = await connect('/alice');
+    const ended = endOf(client);
+    jump(600_000);
+    expect(await ended).toBe(
+      '1001 The lease reached its lifetime of 600 s: its browser is released. Extend it earlier, or increase lifetime.',
+    );
+    await expect.poll(releases).toEqual([false]);
+    (await connect('/alice')).close();
+    const notice = played.browser.received.find((text) => text.includes('Page.navigate'));
+    expect(decodeURIComponent(notice!)).toContain('released after its lifetime of 600 s');
+  });
+
+  it('ends a browser that waits for its next client', async () => {
+    const jump = useJumpingClock();
+    await start({ lifetime: 600_000, keep: 6_000_000 });
+    (await connect('/alice')).close();
+    await expect.poll(() => proxy.counts.connected).toBe(0);
+    jump(600_000);
+    await expect.poll(releases).toEqual([false]);
+    expect(proxy.counts.leased).toBe(0);
+  });
+
+  it('is shown at /NAME/lease, and moved there', async () => {
+    await start({ lifetime: 60_000 });
+    const client = await connect('/alice');
+    const read = async () => JSON.parse((await get(`${proxy.url}/alice/lease`)).slice(4)) as object;
+    const before = await read();
+    expect(before).toEqual({
+      name: 'alice',
+      sessionId: 'session-1',
+      age: expect.any(Number),
+      remaining: expect.any(Number),
+    });
+    const answer = await post('/alice/lease', '{"extend": 30000}');
+    const { remaining } = JSON.parse(answer.slice(4)) as { remaining: number };
+    expect(remaining).toBeGreaterThan(60_000);
+    expect(remaining).toBeLessThanOrEqual(90_000);
+    expect(await read()).toMatchObject({ remaining: expect.closeTo(remaining, -5) });
+    // Never later than twice the lifetime.
+    expect(await post('/alice/lease', '{"extend": 1e9}')).toMatch(/^200 .*"remaining":1[01]\d{4}[,}]/);
+    client.close();
+  });
+
+  it('is not there without the option, and can not be extended', async () => {
+    await start();
+    const client = await connect('/alice');
+    expect(await get(`${proxy.url}/alice/lease`)).toMatch(
+      /^200 {"name":"alice","sessionId":"session-1","age":\d+}$/,
+    );
+    expect(await post('/alice/lease', '{"extend": 1000}')).toMatch(/^409 .*--lifetime/);
+    client.close();
+  });
+
+  it('leases no browser for a question about a lease', async () => {
+    await start({ lifetime: 60_000 });
+    expect(await get(`${proxy.url}/bob/lease`)).toBe('404 No browser of this name is leased.');
+    expect(await post('/bob/lease', '{"extend": 1000}')).toMatch(/^404 /);
+    expect(await refusal(dial('/bob/lease'))).toMatch(/^404 /);
+    expect(leases()).toBe(0);
+  });
+
+  it.each([
+    ['', 400],
+    ['{"extend": "5m"}', 400],
+    ['{"extend": -1}', 400],
+    ['{"extend": 1, "more": 1}', 400],
+    ['[1000]', 400],
+    [`{"extend": 1${' '.repeat(2000)}}`, 413],
+  ])('is not moved by the body %j', async (body, status) => {
+    await start({ lifetime: 60_000 });
+    const client = await connect('/alice');
+    expect(await post('/alice/lease', body)).toMatch(new RegExp(`^${status} .`));
+    client.close();
+  });
+
+  it('is shown to nobody without the secret, and to no page', async () => {
+    await start({ lifetime: 60_000 });
+    const client = await connect('/alice');
+    expect(await get('/alice/lease')).toMatch(/^404 /);
+    const path = `${proxy.url}/alice/lease`;
+    expect(await get(path, { origin: 'https://evil.example' })).toMatch(/^403 /);
+    expect(await get(path, { host: 'evil.example' })).toMatch(/^403 /);
+    expect(await post('/alice/lease', '{"extend": 1000}', { origin: 'https://evil.example' })).toMatch(
+      /^403 /,
+    );
+    client.close();
+  });
+
+  it('refuses other methods with 405', async () => {
+    await start();
+    const response = await fetch(`${proxy.url}/alice/lease`, { method: 'DELETE' });
+    expect(response.status).toBe(405);
+  });
 });
 
 describe('the address', () => {

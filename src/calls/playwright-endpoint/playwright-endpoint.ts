@@ -95,7 +95,7 @@ async function openPlaywrightRoute(
   const how = { playwright, browserUrl, folder, copiesUploads: !isNamed, signal };
   const thread = await ServerThread.start(how);
   try {
-    const far = await ServerSocket.open(thread.url, signal);
+    const far = await ServerSocket.open(thread.url, socket, signal);
     const guard = new MessageGuard({ hidesOwnContext: !isNamed, allowed });
     return {
       far,

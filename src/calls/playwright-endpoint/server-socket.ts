@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { WebSocket } from 'ws';
+import type { AnySocket } from '../../drivers/socket.js';
 import { LARGEST_MESSAGE } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
 import type { FarEnd } from '../proxy-endpoint.js';
@@ -10,10 +11,11 @@ export class ServerSocket implements FarEnd {
   /** Receives each message. */
   onText: (text: string) => void = () => {};
   readonly #websocket: WebSocket;
+  readonly #browser: AnySocket;
   readonly #onSent = new Set<() => void>();
 
-  /** @param url Contains the secret of the server. */
-  static async open(url: string, signal: AbortSignal): Promise<ServerSocket> {
+  /** @param url Contains the secret of the server. @param browser The connection of the server to its browser. */
+  static async open(url: string, browser: AnySocket, signal: AbortSignal): Promise<ServerSocket> {
     const { WebSocket } = await loadWs();
     const websocket = new WebSocket(url, { perMessageDeflate: false, maxPayload: LARGEST_MESSAGE });
     try {
@@ -23,14 +25,19 @@ export class ServerSocket implements FarEnd {
       websocket.terminate();
       throw error;
     }
-    return new ServerSocket(websocket);
+    return new ServerSocket(websocket, browser);
   }
 
-  private constructor(websocket: WebSocket) {
+  private constructor(websocket: WebSocket, browser: AnySocket) {
     this.#websocket = websocket;
+    this.#browser = browser;
     this.detached = new Promise((resolve) => websocket.once('close', () => resolve()));
     websocket.on('error', () => websocket.terminate());
     websocket.on('message', (data) => this.onText(String(data)));
+  }
+
+  get methodsInFlight(): readonly string[] {
+    return this.#browser.methodsInFlight;
   }
 
   get unsent(): number {

@@ -1,0 +1,61 @@
+import type { IncomingMessage } from 'node:http';
+import { isPooledBrowserError, InvalidOptionError } from '../shared/errors.js';
+import { isRecord } from '../shared/json.js';
+import type { ProxiedBrowser, ProxiedLease } from './proxied-browser.js';
+import { Refusal } from './proxy-client.js';
+
+/** Most bytes of a body. */
+const MOST_BYTES = 1024;
+
+/**
+ * Answers `GET /NAME/lease` with the facts of the lease of a named browser, and `POST /NAME/lease` with `{"extend": ms}` with those after
+ * the extension. No browser is leased for such a request.
+ *
+ * @throws Refusal
+ */
+export async function answerLease(
+  request: IncomingMessage,
+  name: string | undefined,
+  find: () => ProxiedBrowser | undefined,
+): Promise<ProxiedLease & { readonly name: string | undefined }> {
+  const { method = '' } = request;
+  if (!['GET', 'HEAD', 'POST'].includes(method)) throw new Refusal(405, 'This path allows GET and POST.');
+  const extension = method === 'POST' ? await readExtension(request) : undefined;
+  const browser = find();
+  const facts = browser?.lease;
+  if (!browser || !facts) throw new Refusal(404, 'No browser of this name is leased.');
+  if (extension === undefined) return { name, ...facts };
+  if (facts.remaining === undefined) throw new Refusal(409, NO_LIFETIME);
+  try {
+    return { name, ...facts, remaining: browser.extend(extension) };
+  } catch (error) {
+    if (error instanceof InvalidOptionError) throw new Refusal(400, error.message);
+    throw isPooledBrowserError(error) ? new Refusal(410, error.message) : error;
+  }
+}
+
+async function readExtension(request: IncomingMessage): Promise<number> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) throw new Refusal(413, BODY);
+    chunks.push(chunk);
+  }
+  const body = parsed(Buffer.concat(chunks).toString());
+  if (!isRecord(body) || Object.keys(body).join() !== 'extend') throw new Refusal(400, BODY);
+  // `extend` refuses what is no number of milliseconds.
+  return body['extend'] as number;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const BODY = 'The body must be {"extend": MILLISECONDS}, as JSON.';
+const NO_LIFETIME =
+  'The lease has no end to move: start the proxy with --lifetime, or with the option lifetime of serveProxy.';
