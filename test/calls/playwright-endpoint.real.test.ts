@@ -51,6 +51,16 @@ afterEach(() => proxy.close());
 /** What happened to each browser. */
 const released = () => events.flatMap((event) => (event.type === 'released' ? event.summary.released : []));
 
+it('does not disconnect a client for idleTimeout while one of its calls works in the browser', async () => {
+  await start({ idleTimeout: 1000 });
+  const browser = await chromium.connect(proxy.playwrightUrl!);
+  const page = await browser.newPage();
+  const slow = page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 3000, 'done')));
+  expect(await slow).toBe('done');
+  await expect.poll(() => browser.isConnected(), { timeout: 10_000 }).toBe(false);
+  expect(events).toContainEqual(expect.objectContaining({ type: 'disconnected', isIdle: true }));
+});
+
 it("gives a client of Playwright's protocol a browser without contexts, files of any size from and for its own machine, and leaves it clean", async () => {
   await using site = await Site.open((request, response) => {
     if (request.url === '/file') response.setHeader('content-disposition', 'attachment; filename=a.txt');

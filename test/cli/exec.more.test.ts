@@ -80,6 +80,31 @@ describe('exec', () => {
     expect(leased()).toBe(0);
   });
 
+  it('releases the browser at the end of --lifetime: the command loses it, and has its own exit code', async () => {
+    const { destroyed } = used.local.stats();
+    const script = `
+      const { WebSocket } = require('ws');
+      const socket = new WebSocket(process.env.BROWSER_POOL_CDP_WS_URL);
+      socket.on('close', () => process.exit(3));`;
+    // Nothing says that the command leaves the browser alone afterwards.
+    const exec = start('--lifetime', '10s', '--release', 'reuse', '--', 'node', '-e', script);
+    const { code, stderr } = await exec.ended;
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/The lease of session \w{32} ends in 5 s \(--lifetime\)\./);
+    expect(stderr).toContain('The lease reached its lifetime of 10 s');
+    expect(used.local.stats()).toMatchObject({ leased: 0, destroyed: destroyed + 1 });
+  });
+
+  it('says at the end of --lifetime why a command with --lazy is disconnected', async () => {
+    const script = `
+      const { WebSocket } = require('ws');
+      const socket = new WebSocket(process.env.BROWSER_POOL_CDP_WS_URL);
+      socket.on('close', (code, reason) => console.log(code, String(reason)));`;
+    const { code, stdout } = await start('--lazy', '--lifetime', '5s', '--', 'node', '-e', script).ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^1001 The lease reached its lifetime of 5 s/);
+  });
+
   it.each([[[]], [['--lazy']]])(
     'answers requests of the browser to exposed hosts: exec %j',
     async (flags) => {

@@ -50,6 +50,24 @@ it('prints a line when a browser is leased and when it is released, with its rec
   await proxy.leavesNothing();
 });
 
+it('shows and moves the end that --lifetime sets, and says before it when a lease ends', async () => {
+  const proxy = start('--lifetime', '20s', '--idle-timeout', '0');
+  const url = await addressOf(proxy);
+  const client = new WebSocket(`${url.replace('http', 'ws')}/alice`);
+  await once(client, 'open');
+  const lease = (await (await fetch(`${url}/alice/lease`)).json()) as { remaining: number };
+  expect(lease).toEqual({
+    name: 'alice',
+    sessionId: expect.stringMatching(/^\w{32}$/),
+    age: expect.any(Number),
+    remaining: expect.any(Number),
+  });
+  const moved = await fetch(`${url}/alice/lease`, { method: 'POST', body: '{"extend": 1}' });
+  expect(await moved.json()).toMatchObject({ name: 'alice', remaining: expect.any(Number) });
+  await proxy.prints(/The lease of session \w{32} ends in [\d.]+ s \(--lifetime\)\./);
+  await proxy.end('SIGTERM');
+});
+
 it('prints which lease was refused a host, by its name', async () => {
   const proxy = start('--allow-hosts', 'a.test');
   const url = await addressOf(proxy);
