@@ -125,7 +125,7 @@ export interface ProxyOptions<Session extends object = BrowserSession>
   keep?: number | undefined;
   /**
    * Time in ms without a command after which a client is disconnected and its browser released; 0: never. While a command of the client
-   * has no response, it is not idle.
+   * has no response, it is not idle. A person at the live view sends no command: use 0 where people work for longer.
    * @default 3_600_000
    */
   idleTimeout?: number | undefined;

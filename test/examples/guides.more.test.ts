@@ -126,8 +126,8 @@ const GUIDES = [
   },
   {
     guide: 'agent-runtimes',
-    title: 'drives a browser by a lease, by a proxy and by exec',
-    outputs: ['Live view: none\nShop\n', '1 browser is leased\n', 'Shop\n'],
+    title: 'drives a browser by a lease, by a proxy, by a lease with a lifetime, and by exec',
+    outputs: ['Live view: none\nShop\n', '1 browser is leased\n', /^8\d{5} ms until the end\n$/, 'Shop\n'],
   },
   {
     guide: 'replays',
