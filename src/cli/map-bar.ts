@@ -1,6 +1,7 @@
 import type { MapProgress, RunningAttempt } from '../jobs/progress.js';
 import type { QueueProgress } from '../jobs/queue/queue-progress.js';
 import { excerpt } from '../shared/redact.js';
+import { showInput } from './input-formats.js';
 import type { Span } from './live-lines.js';
 import { describeReason, withInput } from './map-failures.js';
 import { counted } from './terminal.js';
@@ -21,7 +22,7 @@ export function barLines(progress: ShownProgress, columns: number): Span[][] {
   const lines = [[...(columns < WIDTH_FOR_BAR ? [] : barOf(progress)), ...joined(factsOf(progress))]];
   if (lastFailure) {
     const { input, error } = lastFailure;
-    lines.push([[`last error: ${withInput(describeReason(error), String(input))}`, 'red']]);
+    lines.push([[`last error: ${withInput(describeReason(error), input)}`, 'red']]);
   }
   lines.push(...attempts.slice(0, MOST_ATTEMPTS).map(attemptLine));
   if (attempts.length > MOST_ATTEMPTS)
@@ -78,12 +79,12 @@ function attemptLine({ input, attempt, elapsed }: RunningAttempt): Span[] {
   return [
     [`${age}  `, 'dim'],
     [attempt > 1 ? `attempt ${attempt}  ` : '', 'yellow'],
-    [shown(input), 'dim'],
+    [shown(showInput(input)), 'dim'],
   ];
 }
 
-function shown(input: unknown): string {
-  return excerpt(String(input), LONGEST_INPUT);
+function shown(text: string): string {
+  return excerpt(text, LONGEST_INPUT);
 }
 
 function describeTime(milliseconds: number): string {

@@ -1,11 +1,13 @@
 import { recordReason, type RecordedReason } from '../jobs/outcome.js';
+import { isRecord } from '../shared/json.js';
 import { excerpt } from '../shared/redact.js';
+import { showInput } from './input-formats.js';
 import { counted } from './terminal.js';
 
 /** A reason why inputs failed, with one of these inputs. */
 interface FailureGroup {
   readonly reason: string;
-  readonly example: string;
+  readonly example: unknown;
   /** Link to the moment at which that input failed, in its recording. */
   readonly moment: string | undefined;
   count: number;
@@ -22,7 +24,7 @@ export class FailureSummary {
   readonly #groups = new Map<string, FailureGroup>();
   #count = 0;
 
-  add(input: string, recorded: RecordedReason, moment?: string): void {
+  add(input: unknown, recorded: RecordedReason, moment?: string): void {
     this.#count++;
     const reason = describe(recorded);
     const key = withoutDetails(reason, input);
@@ -60,15 +62,21 @@ function describe({ name, message }: RecordedReason): string {
 }
 
 /** Adds the input to a reason, unless the reason names it. */
-export function withInput(reason: string, input: string, introduction = ''): string {
-  return reason.includes(input) ? reason : `${reason} (${introduction}${excerpt(input, LONGEST_INPUT)})`;
+export function withInput(reason: string, input: unknown, introduction = ''): string {
+  const text = showInput(input);
+  return reason.includes(text) ? reason : `${reason} (${introduction}${excerpt(text, LONGEST_INPUT)})`;
 }
 
 /** Shorter inputs are also parts of ordinary words. */
 const SHORTEST_INPUT = 3;
 
-/** The part of a reason that is the same for many inputs: without the input, URLs and numbers. */
-function withoutDetails(reason: string, input: string): string {
-  const general = input.length < SHORTEST_INPUT ? reason : reason.replaceAll(input, '');
+/** The part of a reason that is the same for many inputs: without the input or its fields, URLs and numbers. */
+function withoutDetails(reason: string, input: unknown): string {
+  const texts = (isRecord(input) ? Object.values(input) : [input]).filter((text) => typeof text === 'string');
+  // A field may be a part of a longer one.
+  const details = texts
+    .filter(({ length }) => length >= SHORTEST_INPUT)
+    .toSorted((one, other) => other.length - one.length);
+  const general = details.reduce((text, detail) => text.replaceAll(detail, ''), reason);
   return general.replaceAll(/\bhttps?:\S+/g, '').replaceAll(/\d+/g, '0');
 }

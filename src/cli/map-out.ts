@@ -73,15 +73,19 @@ export async function writeTable(checkpoint: string, out: string, report: MapRep
 
 /**
  * Writes the results of a checkpoint as CSV (RFC 4180), in the order of the inputs. Each path in a result is a column:
- * `index`, `value` or `value.title`, `reason.message`. Arrays and deeper objects are JSON.
+ * `index`, `input` or `input.url`, `value` or `value.title`, `reason.message`. Arrays and deeper objects are JSON.
  */
 export async function writeCsv(checkpoint: string, path: string): Promise<void> {
   // The columns are known only after all results.
-  const columns = new Set(['index', 'input', 'status', 'attempts', 'sessionId']);
+  const ofInputs = new Set<string>();
+  const others = new Set(['status', 'attempts', 'sessionId']);
   for await (const record of readRecords(checkpoint)) {
-    for (const column of cellsOf(record).keys()) columns.add(column);
+    for (const column of cellsOf(record).keys())
+      (/^input(\.|$)/.test(column) ? ofInputs : others).add(column);
   }
-  await replaceFile(path, rows(checkpoint, [...columns]));
+  others.delete('index');
+  const columns = ['index', ...(ofInputs.size > 0 ? ofInputs : ['input']), ...others];
+  await replaceFile(path, rows(checkpoint, columns));
 }
 
 async function* rows(checkpoint: string, columns: readonly string[]): AsyncGenerator<string> {

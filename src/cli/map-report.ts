@@ -77,7 +77,7 @@ export class MapReport implements Disposable {
     this.#artifacts += artifacts.length;
     if (record.status === 'fulfilled') return;
     this.#hasFailed = true;
-    this.#failures.add(String(record.input), record.reason, record.moment);
+    this.#failures.add(record.input, record.reason, record.moment);
   }
 
   /** Prints a reason why the job does not count as a success. */

@@ -3,6 +3,7 @@ import { mapPooledBrowsers } from '../jobs/map-pooled-browsers.js';
 import { recordOfOutcome } from '../jobs/outcome.js';
 import { returningData } from '../jobs/task-value.js';
 import { EXIT, ExitStatus } from './errors.js';
+import { INPUT_FORMATS } from './input-formats.js';
 import type { Interruption } from './interruption.js';
 import { openInputs, readInputCheck, type CheckInput } from './map-inputs.js';
 import { checkOut, checkpointOf, isUsed, printRecord, writeTable } from './map-out.js';
@@ -29,9 +30,14 @@ export function define(command: Command, { signal }: Interruption): void {
   addPoolAndArguments(
     addTaskOptions(command),
     ['<script>', 'a module whose default export is the task'],
-    ['[inputs]', 'file of inputs, one per line; stdin by default, or with -'],
+    ['[inputs]', 'file of inputs: lines, JSON lines or CSV; stdin by default, or with -'],
   )
-    .description('Runs the task of a script for each line of a file, on browsers of a pool.')
+    .description('Runs the task of a script for each input of a file, on browsers of a pool.')
+    .addOption(
+      new Option('--input-format <name>', 'format of the inputs (default: by the name of the file)').choices(
+        INPUT_FORMATS,
+      ),
+    )
     .option('--retries <n>', 'retries of a task that failed', wholeNumberArgument(0), 0)
     .option(
       '--stop-after-failures <n>',
@@ -85,10 +91,17 @@ The console output of the script goes to stderr, so that stdout contains only re
 With --out, a result is in the file before the next task of its browser begins. After any end of the
 job, the same command with --resume continues it: inputs that succeeded are skipped, inputs that
 failed run again, and the file has one result per input. The inputs must be the same; there may be
-more at the end. Inputs are read when they are needed, so stdin may be endless. They are in UTF-8,
-or in UTF-16 with a byte order mark; other text ends the command with exit code 2 and the line. A
-line of a table (CSV) is one input with all its columns, also the line of their names: the script
-splits it, or the table is converted before, to a list with one input per line.
+more at the end.
+
+Inputs are the lines of a file (each a text), JSON lines (.jsonl, .ndjson: each a JSON value) or CSV
+(.csv: each row below the header is an object with the names of the columns, whose fields are texts).
+--input-format is for other names, and for stdin, whose inputs are lines by default. Blank lines are
+skipped, and fields that a row lacks at its end are empty. A CSV field in quotes may have commas,
+line breaks and, doubled, quotes. For the limits of hosts, an object needs a url, or hostOf. A file
+is read as a whole before a browser is leased: a line that is no input ends the command with exit
+code 2, the file and the line. A line of stdin is read when a task needs it, so stdin may be endless;
+there, a wrong line ends the job before its task starts. Text is UTF-8, or UTF-16 with a byte order
+mark.
 
 With --format csv, the results are in <file>.jsonl while the job runs, for --resume. At its end,
 <file> is written: a row for each result in the order of the inputs, and a column for each path in
@@ -124,6 +137,7 @@ Examples:
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --resume
   $ pooled-browser map scrapers title.ts urls.txt --out titles.csv --format csv
+  $ pooled-browser map scrapers price.mjs products.csv --out prices.jsonl
   $ pooled-browser map scrapers title.mjs urls.txt --concurrency 8 --retries 2 --task-timeout 30s
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --queue titles
   $ ./list-urls | pooled-browser map scrapers title.mjs | jq -r .value.title`;
@@ -135,10 +149,10 @@ async function map(poolList: string, command: MapCommand, signal: AbortSignal): 
   await using pools = await openPools(poolList, command);
   await checkOut(command);
   await checkArtifacts(command);
-  using inputs = await openInputs(command.inputs, signal, await inputCheckOf(command));
+  using inputs = await openInputs(command, signal, await inputCheckOf(command));
   const { task, options } = await loadTask(command);
   using report = new MapReport(out, { signal, text: 'Stopping the tasks' });
-  const outcomes = mapPooledBrowsers(pools, inputs.lines, returningData(task), {
+  const outcomes = mapPooledBrowsers(pools, inputs.values, returningData(task), {
     ...settingsOf(command, report),
     retries,
     stopAfterFailures,

@@ -1,7 +1,9 @@
 import { crc32 } from 'node:zlib';
 import type { OutcomeRecord } from '../jobs/outcome.js';
+import { keyOf } from '../jobs/stored-outcomes.js';
 import { excerpt } from '../shared/redact.js';
 import { CliError, EXIT } from './errors.js';
+import { showInput } from './input-formats.js';
 
 /** States of an input. */
 const FAILED_EARLIER = 1;
@@ -40,7 +42,7 @@ export class KnownInputs {
 
   /** Adds a result of an earlier job. */
   load({ index, input, status }: OutcomeRecord, start: number): void {
-    this.check(String(input), index);
+    this.check(input, index);
     this.#supersede(index);
     if (status === 'rejected') {
       this.#failed.set(index, start);
@@ -49,14 +51,14 @@ export class KnownInputs {
   }
 
   /** Throws if an earlier job, or the queue, has another input at this index. */
-  readonly check = (input: string, index: number): void => {
+  readonly check = (input: unknown, index: number): void => {
     this.#growTo(index + 1);
     const checksum = checksumOf(input);
     const known = this.#checksums[index]!;
     this.#checksums[index] = checksum;
     if (known === 0 || known === checksum) return;
     throw new CliError(
-      `These are not the inputs of ${this.#name}: input ${index + 1} is ${excerpt(input, 100)}, and was another one. Use ` +
+      `These are not the inputs of ${this.#name}: input ${index + 1} is ${excerpt(showInput(input), 100)}, and was another one. Use ` +
         'the same inputs (more at the end are fine), or another queue and file.',
       EXIT.usage,
     );
@@ -67,7 +69,7 @@ export class KnownInputs {
   }
 
   /** Returns false if the input has a result already: a task can run twice when Redis or a worker fails. */
-  finish(input: string, index: number): boolean {
+  finish(input: unknown, index: number): boolean {
     this.check(input, index);
     if (!this.#finish(index)) return false;
     this.#supersede(index);
@@ -100,6 +102,6 @@ export class KnownInputs {
 }
 
 /** Never 0, which stands for an input that is not known. */
-function checksumOf(input: string): number {
-  return crc32(input) || 1;
+function checksumOf(input: unknown): number {
+  return crc32(keyOf(input)) || 1;
 }

@@ -11,7 +11,7 @@ import { workPooledBrowsers } from '../jobs/queue/work.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { readOptions } from '../shared/options.js';
 import { EXIT, ExitStatus } from './errors.js';
-import { openInputs, type InputLines } from './map-inputs.js';
+import { openInputs, type MapInputs } from './map-inputs.js';
 import { checkOut, checkpointOf, printRecord, writeTable } from './map-out.js';
 import { MapReport } from './map-report.js';
 import { KnownInputs } from './queue-inputs.js';
@@ -38,7 +38,7 @@ export async function mapByQueue(
   const known = new KnownInputs(checkpointOf(command) ?? `the queue ${queueName}`);
   await using results = await openResults(command, known);
   const stop = new LinkedAbort(signal);
-  using inputs = await openInputs(command.inputs, stop.signal, known.check);
+  using inputs = await openInputs(command, stop.signal, known.check);
   using report = new MapReport(command.out, { signal, text: 'Returning the running tasks to the queue' });
   const progress = queueProgress(report, known, inputs.total);
   await using collector = await Collector.open(
@@ -75,7 +75,7 @@ export async function mapByQueue(
 
 interface AddedInputs {
   readonly connection: string;
-  readonly inputs: InputLines;
+  readonly inputs: MapInputs;
   readonly known: KnownInputs;
   readonly signal: AbortSignal;
 }
@@ -95,7 +95,7 @@ async function* newResults(
   known: KnownInputs,
 ): AsyncGenerator<OutcomeRecord, void, undefined> {
   for await (const { list: _list, ...record } of outcomes) {
-    if (known.finish(String(record.input), record.index)) yield record;
+    if (known.finish(record.input, record.index)) yield record;
   }
 }
 
@@ -116,8 +116,8 @@ async function openResults(command: MapCommand, known: KnownInputs): Promise<Res
 }
 
 /** The inputs of a file without those that have a result. */
-function inputsWithoutResult({ lines }: InputLines, known: KnownInputs): IterableSource<string> {
-  const source = iterableSource(lines);
+function inputsWithoutResult({ values }: MapInputs, known: KnownInputs): IterableSource<unknown> {
+  const source = iterableSource(values);
   return {
     pull: async () => {
       for (;;) {

@@ -8,6 +8,7 @@ import { faultOfAddress } from '../jobs/queue/redis.js';
 import { environment } from '../shared/environment.js';
 import { CliError, EXIT } from './errors.js';
 import { createLeaseLog } from './lease.js';
+import type { InputOptions } from './map-inputs.js';
 import type { OutOptions } from './map-out.js';
 import type { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';
@@ -85,9 +86,11 @@ export function addTaskOptions(command: Command): Command {
 
 /** The arguments and options of `map`. */
 export interface MapCommand
-  extends TaskCommandOptions, OutOptions, Pick<MapOptions, 'retries' | 'stopAfterFailures' | 'ordered'> {
-  /** Path of a file; stdin by default. */
-  inputs: string | undefined;
+  extends
+    TaskCommandOptions,
+    OutOptions,
+    InputOptions,
+    Pick<MapOptions, 'retries' | 'stopAfterFailures' | 'ordered'> {
   queue?: string;
 }
 

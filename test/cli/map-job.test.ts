@@ -9,6 +9,7 @@ import { openInputs, readInputCheck } from '../../src/cli/map-inputs.js';
 import { writeCsv } from '../../src/cli/map-out.js';
 import { MapReport } from '../../src/cli/map-report.js';
 import { loadScript } from '../../src/cli/map-script.js';
+import { KnownInputs } from '../../src/cli/queue-inputs.js';
 import {
   addTaskOptions,
   settingsOf,
@@ -37,26 +38,26 @@ const ENCODED: [string, Buffer][] = [
   ['UTF-16BE', utf16(`\uFEFF${LIST}`).swap16()],
 ];
 
-async function collect(lines: AsyncIterable<string>): Promise<string[]> {
-  const all: string[] = [];
-  for await (const line of lines) all.push(line);
+async function collect(inputs: AsyncIterable<unknown>): Promise<unknown[]> {
+  const all: unknown[] = [];
+  for await (const input of inputs) all.push(input);
   return all;
 }
 
-async function readInputs(bytes: Buffer): Promise<string[]> {
+async function readInputs(bytes: Buffer): Promise<unknown[]> {
   const path = join(folder, 'list.txt');
   await writeFile(path, bytes);
-  using inputs = await openInputs(path, SIGNAL, () => {});
+  using inputs = await openInputs({ inputs: path }, SIGNAL, () => {});
   expect(inputs.total).toBe(LINES.length);
-  return await collect(inputs.lines);
+  return await collect(inputs.values);
 }
 
 /** Reads the bytes one by one, as a slow pipe. */
-async function readStdin(bytes: Buffer): Promise<string[]> {
+async function readStdin(bytes: Buffer): Promise<unknown[]> {
   const stdin = Readable.from([...bytes].map((byte) => Buffer.from([byte])));
   vi.spyOn(process, 'stdin', 'get').mockReturnValue(stdin as unknown as typeof process.stdin);
-  using inputs = await openInputs('-', SIGNAL, () => {});
-  return await collect(inputs.lines);
+  using inputs = await openInputs({ inputs: '-' }, SIGNAL, () => {});
+  return await collect(inputs.values);
 }
 
 it.each(ENCODED)('a list in %s is read, as a file and from stdin', async (_encoding, bytes) => {
@@ -64,20 +65,20 @@ it.each(ENCODED)('a list in %s is read, as a file and from stdin', async (_encod
   expect(await readStdin(bytes)).toEqual(LINES);
 });
 
-it('a table is read line by line, whatever its separator, and a message says so', async () => {
-  const path = join(folder, 'shops.CSV');
-  await writeFile(path, 'url;name\r\nhttps://a.test/;"A; B"\r\n');
+it('a table with tabs is read line by line, and a message says so', async () => {
+  const path = join(folder, 'shops.TSV');
+  await writeFile(path, 'url\tname\r\nhttps://a.test/\t"A; B"\r\n');
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  using inputs = await openInputs(path, SIGNAL, () => {});
-  expect(await collect(inputs.lines)).toEqual(['url;name', 'https://a.test/;"A; B"']);
-  expect(write.mock.calls.join('')).toContain('shops.CSV is a table: each of its lines is one input');
+  using inputs = await openInputs({ inputs: path }, SIGNAL, () => {});
+  expect(await collect(inputs.values)).toEqual(['url\tname', 'https://a.test/\t"A; B"']);
+  expect(write.mock.calls.join('')).toContain('shops.TSV is a table: each of its lines is one input');
 });
 
 it('a line is read in linear time, also if each of its characters has a byte like a line feed', async () => {
   const path = join(folder, 'list.txt');
   await writeFile(path, utf16(`\uFEFF${'\u0A41'.repeat(300_000)}\nb`));
-  using inputs = await openInputs(path, SIGNAL, () => {});
-  expect((await collect(inputs.lines)).map(({ length }) => length)).toEqual([300_000, 1]);
+  using inputs = await openInputs({ inputs: path }, SIGNAL, () => {});
+  expect((await collect(inputs.values)).map((line) => String(line).length)).toEqual([300_000, 1]);
 });
 
 it.each<[string, Buffer, string]>([
@@ -112,12 +113,34 @@ it.each([
   else expect(checkAll).not.toThrow();
 });
 
-it('a job that continues shows an input of the file that is no text', async () => {
+it('a job that continues compares inputs that are no text by their value, and shows them as JSON', async () => {
   const path = join(folder, 'results.jsonl');
-  const input = { toString: 1 };
+  const input = { url: 'https://a.test', toString: 1 };
   await writeFile(path, `${JSON.stringify({ status: 'fulfilled', index: 0, input })}\n`);
   const check = await readInputCheck(path);
-  expect(() => check('a', 0)).toThrow('input 1 is a, and was {"toString":1}');
+  expect(() => check({ ...input }, 0)).not.toThrow();
+  const now = { url: 'https://b.test' };
+  const message = 'input 1 is {"url":"https://b.test"}, and was {"url":"https://a.test","toString":1}';
+  expect(() => check(now, 0)).toThrow(message);
+  const known = new KnownInputs('the queue q');
+  known.check(input, 0);
+  expect(() => known.check({ ...input }, 0)).not.toThrow();
+  expect(() => known.check(now, 0)).toThrow('input 1 is {"url":"https://b.test"}, and was another one');
+});
+
+it('the CSV has a column for each field of the inputs, before those of the results', async () => {
+  const [checkpoint, out] = [join(folder, 'out.csv.jsonl'), join(folder, 'out.csv')];
+  const records = [{ url: 'a', 'name, of it': 'x' }, { url: 'b' }, 'text'].map((input, index) =>
+    JSON.stringify({ status: 'fulfilled', index, input, attempts: 1, value: { price: index } }),
+  );
+  await writeFile(checkpoint, `${records.join('\n')}\n`);
+  await writeCsv(checkpoint, out);
+  expect((await readFile(out, 'utf8')).trimEnd().split('\r\n')).toEqual([
+    'index,input.url,"input.name, of it",input,status,attempts,sessionId,value.price',
+    '0,a,x,,fulfilled,1,,0',
+    '1,b,,,fulfilled,1,,1',
+    '2,,,text,fulfilled,1,,2',
+  ]);
 });
 
 it('a text of a page is no formula in the CSV, and numbers stay numbers', async () => {

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Jobs } from './jobs.js';
 import { expectRefusal } from './support.js';
 
@@ -72,6 +72,50 @@ it('refuses other inputs with --resume before anything is leased, unless with --
   const { code, stderr } = await run(words(others, '--resume', '--force'));
   expect(code, stderr).toBe(0);
   expect(stderr).toContain('Done: 2 fulfilled, 0 failed, 1 done before');
+});
+
+it('runs the task for each row of a table as an object, limits hosts by its url, and resumes', async () => {
+  const task = `export default ({ input: { url, name, note }, attempt }) => {
+    if (name === 'cup' && !process.env.CUPS) throw new Error('no price of ' + name);
+    return [new URL(url).host, name, note];
+  };`;
+  const table = file(
+    'shops.csv',
+    'url,name,note\r\nhttps://a.test/1,tea,"a ""b""\r\nc"\r\nhttps://a.test/2,cup,\r\n',
+  );
+  const out = join(jobs.folder, 'out.csv');
+  const words = [table, '--out', out, '--format', 'csv', '--host-concurrency', '1'];
+  const first = await run([script(task), ...words]);
+  expect(first.code, first.stderr).toBe(1);
+  expect(first.stderr).toContain(
+    '1 × Error: no price of cup (for example {"url":"https://a.test/2","name":"cup","note":""})',
+  );
+  vi.stubEnv('CUPS', '1');
+  const second = await run([script(task), ...words, '--resume']);
+  expect(second.code, second.stderr).toBe(0);
+  expect(second.stderr).toContain('Done: 1 fulfilled, 0 failed, 1 done before');
+  const inputs = ['input.url', 'input.name', 'input.note'];
+  expect(readCsv(out).map((cells) => [...cells.slice(0, 5), cells.at(-1)])).toEqual([
+    ['index', ...inputs, 'status', 'value'],
+    ['0', 'https://a.test/1', 'tea', 'a "b"\r\nc', 'fulfilled', '["a.test","tea","a \\"b\\"\\r\\nc"]'],
+    ['1', 'https://a.test/2', 'cup', '', 'fulfilled', '["a.test","cup",""]'],
+  ]);
+});
+
+it('refuses a wrong line at the end of a file before anything is leased, and one of stdin before its task', async () => {
+  const { granted } = jobs.local.stats();
+  const list = file('list.jsonl', '{"n":1}\n{"n":2}\n{"n":');
+  const echo = script('export default ({ input }) => input.n;');
+  expectRefusal(await run([echo, list]), `in ${list}, line 3 is not JSON: {"n":`);
+  expect(jobs.local.stats().granted).toBe(granted);
+  const stdin = map([echo, '-', '--input-format', 'jsonl', '--concurrency', '1'], { stdin: 'pipe' });
+  stdin.child.stdin!.write('{"n":1}\n');
+  await stdin.prints(/"input":\{"n":1\}.*"value":1/);
+  stdin.child.stdin!.end('{"n"\n{"n":3}\n');
+  const { code, stdout, stderr } = await stdin.ended;
+  expect(code).toBe(2);
+  expect(stderr).toContain('in stdin, line 2 is not JSON: {"n"');
+  expect(stdout.trimEnd().split('\n')).toHaveLength(1);
 });
 
 describe('a script in TypeScript', () => {

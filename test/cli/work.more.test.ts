@@ -147,6 +147,25 @@ describeWithRedis('map --queue and work', () => {
     expect(rows.filter((row) => /^\d,\d,fulfilled,1,\w+,\d$/.test(row))).toHaveLength(3);
   });
 
+  it('take objects from JSON lines, run those that failed again, and refuse others with --resume', async () => {
+    const list = jobs.file('shops.jsonl', '{"url":"https://a.test","n":1}\n{"url":"https://b.test","n":2}\n');
+    const words = [list, '--out', jobs.out];
+    const fails =
+      "export default ({ input }) => { if (input.n === 2) throw new Error('broken'); return input.n; };";
+    const first = await run(fails, ...words);
+    expect(first.code, first.stderr).toBe(1);
+    expect(first.stderr).toContain('1 × Error: broken (for example {"url":"https://b.test","n":2})');
+    const second = await run('export default ({ input }) => input.n;', ...words, '--resume');
+    expect(second.code, second.stderr).toBe(0);
+    expect(inOrder(results()).map(({ input, value }) => [input, value])).toEqual([
+      [{ url: 'https://a.test', n: 1 }, 1],
+      [{ url: 'https://b.test', n: 2 }, 2],
+    ]);
+    jobs.file('shops.jsonl', '{"url":"https://a.test","n":1}\n{"url":"https://c.test","n":2}\n');
+    const third = await run(ASKS, ...words, '--resume');
+    expectRefusal(third, 'input 2 is {"url":"https://c.test","n":2}, and was another one.');
+  });
+
   it('refuse other inputs in the same file of results', async () => {
     writeFileSync(jobs.out, `${JSON.stringify({ status: 'fulfilled', index: 0, input: 'another' })}\n`);
     const ended = await run(ASKS, inputs('one'), '--out', jobs.out, '--resume');
