@@ -1,4 +1,4 @@
-/** Runs Python programs with a leased browser: one through `pooled-browser exec`, one at the address of a proxy. */
+/** Runs Python programs with a leased browser: one through `pooled-browser exec`, others at the address of a proxy. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -26,6 +26,9 @@ async function runPython(): Promise<void> {
   const address = { BROWSER_POOL_CDP_WS_URL: proxy.url.replace('http', 'ws') };
   if (hasPlaywright) await run(['python3', pathOf('agent.py'), proxy.url, url]);
   else await run(['python3', pathOf('title.py'), url], address);
+  if (succeeds('python3', '-c', 'import websockets'))
+    await run(['python3', pathOf('client.py'), url, `${proxy.url}/alice`]);
+  else console.log('Skipped client.py: Python has no package websockets (pip install websockets).');
 }
 
 async function run([command, ...args]: string[], env?: Record<string, string>): Promise<void> {

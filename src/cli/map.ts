@@ -94,14 +94,14 @@ failed run again, and the file has one result per input. The inputs must be the 
 more at the end.
 
 Inputs are the lines of a file (each a text), JSON lines (.jsonl, .ndjson: each a JSON value) or CSV
-(.csv: each row below the header is an object with the names of the columns, whose fields are texts).
+(.csv: each row below the header is an object with the names of the columns; its fields are texts).
 --input-format is for other names, and for stdin, whose inputs are lines by default. Blank lines are
 skipped, and fields that a row lacks at its end are empty. A CSV field in quotes may have commas,
 line breaks and, doubled, quotes. For the limits of hosts, an object needs a url, or hostOf. A file
 is read as a whole before a browser is leased: a line that is no input ends the command with exit
-code 2, the file and the line. A line of stdin is read when a task needs it, so stdin may be endless;
-there, a wrong line ends the job before its task starts. Text is UTF-8, or UTF-16 with a byte order
-mark.
+code 2, the file and the line. A line of stdin is read when a task needs it, so stdin may be
+endless; there, a wrong line ends the job before its task starts. Text is UTF-8, or UTF-16 with a
+byte order mark.
 
 With --format csv, the results are in <file>.jsonl while the job runs, for --resume. At its end,
 <file> is written: a row for each result in the order of the inputs, and a column for each path in

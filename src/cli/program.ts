@@ -28,6 +28,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
     'install a browser on this machine, unless it has one',
     () => import('./install-browser.js'),
   ],
+  ['skills', 'print the guides of this version, for agents and people', () => import('./skills.js')],
   ['completion', 'print the script that completes commands in a shell', () => import('./completion.js')],
 ];
 

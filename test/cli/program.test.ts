@@ -4,7 +4,9 @@ import { FakeService } from '../support/fake-service.js';
 import { expectRefusal, runHere } from './support.js';
 
 const COMMANDS =
-  'demo serve exec proxy map work acquire flush leases replays doctor install-browser completion'.split(' ');
+  'demo serve exec proxy map work acquire flush leases replays doctor install-browser skills completion'.split(
+    ' ',
+  );
 
 const PASSWORD = 'canary-password-123';
 

@@ -33,7 +33,7 @@ const OUTPUTS: Record<string, string | RegExp> = {
   'agent-session/main': '',
   'mcp/main': /Page Title: Shop\n[^]*This is a new browser\./,
   'python/main':
-    /^Python read: Hello from Python\n(Playwright for )?Python read: Hello from Python\n$|^Skipped: there is no python3 .*\n$/,
+    /^Python read: Hello from Python\n(Playwright for )?Python read: Hello from Python\n(websockets read: Hello from Python|Skipped client\.py: .*)\n$|^Skipped: there is no python3 .*\n$/,
   'crawlee/main': 'Crawled: Flowers, Seeds, Shop\nLeases released: 1, still held: 0\n',
   'many-machines/main':
     /^A worker is killed .*\n(Page \d: fulfilled, [12] attempts?\n){5}Browsers still leased: 0\n$|^Skipped: /,

@@ -108,6 +108,26 @@ it(
   EXAMPLE_TIMEOUT,
 );
 
+it(
+  'the skill: its program reads a title, its pool passes all checks, and a program of exec gets the address',
+  async () => {
+    await using site = await Site.open((_, response) => {
+      response.setHeader('content-type', 'text/html');
+      response.end('<link rel=icon href=data:,><title>Skill</title>');
+    });
+    const skill = readFileSync('skills/pooled-browser/SKILL.md', 'utf8').replaceAll('my-pool', 'shop');
+    const run = runnerOf(skill, { 'https://example.com': site.url });
+    expect(await run('npx tsx title.mts')).toBe('Skill reused\n');
+    expect(skill).toContain('npx pooled-browser doctor shop ');
+    await run('npx pooled-browser doctor shop');
+    const exec = /npx pooled-browser exec shop -- (?=python3)/.exec(skill)![0];
+    const [, variable] = /CDP in `(\w+)`/.exec(skill)!;
+    expect(await run(`${exec} sh -c 'echo $${variable}'`)).toMatch(/^ws:/);
+    expect(used.local.stats().leased).toBe(0);
+  },
+  EXAMPLE_TIMEOUT,
+);
+
 const GUIDES = [
   {
     guide: 'from-launch',
