@@ -98,6 +98,8 @@ export interface FeatureContext<Step extends AnyStep = AnyStep> {
 export interface LeasedService {
   /** Id or name of the pool. */
   readonly pool: string;
+  /** The name and the tags of the lease there, also of one that another process began. */
+  readonly lease: Pick<LeaseRequest, 'name' | 'tags'>;
   /** Which requests it has. */
   readonly facts: BrowserService;
   /** The time at which the service leased the browser, by its clock, in ms. */

@@ -50,7 +50,7 @@ export class HeldBrowser<Session extends object> {
   readonly #givenUp = new LinkedAbort();
 
   constructor({ context: call, plan }: Pick<Call<Session>, 'context' | 'plan'>, acquired: Held<Session>) {
-    const { grant, ticket, servedAt, pool, attempt } = acquired;
+    const { grant, lease, ticket, servedAt, pool, attempt } = acquired;
     const { idOrName } = pool;
     const emit = (step: AnyStep) => call.emit({ pool: idOrName, ...step } as AnyStep);
     const { settings, isOwnContextUsed = settings.context === 'default' } = plan;
@@ -89,6 +89,7 @@ export class HeldBrowser<Session extends object> {
         servedAt,
         requests: pool.api,
         pool: pool.idOrName,
+        lease,
         openInFirstPage: (url) => this.#openInFirstPage(url),
       },
       givenUp: this.#givenUp.signal,

@@ -305,7 +305,8 @@ const INTERACTION_SCRIPT = `(() => {
     const [element] = event.composedPath();
     if (event.isTrusted && element instanceof Element) ${BINDING}(JSON.stringify({ kind, text: describe(element) }));
   };
-  const listen = (type, listener) => addEventListener(type, listener, { capture: true, passive: true });
+  const listeners = new Map();
+  const listen = (type, listener) => listeners.set(type, listener);
   listen('click', (event) => report('click', event));
   let lastKey = -Infinity;
   listen('keydown', (event) => {
@@ -320,6 +321,11 @@ const INTERACTION_SCRIPT = `(() => {
     report('use', event);
   });
   const reportVisibility = () => ${BINDING}(JSON.stringify({ kind: document.visibilityState }));
-  document.addEventListener('visibilitychange', reportVisibility);
+  listen('visibilitychange', reportVisibility);
+  const listenToAll = () =>
+    listeners.forEach((listener, type) => addEventListener(type, listener, { capture: true, passive: true }));
+  listenToAll();
+  // document.open(), with which setContent of the libraries begins, removes all listeners. To add one twice has no effect.
+  new MutationObserver(listenToAll).observe(document, { childList: true });
   if (top === globalThis) reportVisibility();
 })()`;

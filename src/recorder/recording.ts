@@ -241,13 +241,13 @@ export class Recording {
     });
   }
 
-  /** Something has failed. Returns the moment, in ms since the recording started. */
+  /** Something has failed. Returns the moment, in whole ms since the recording started. */
   fail(text: string): number {
-    const at = this.length;
     this.result = 'failed';
     if (!this.ended) this.#events.addWaiting();
-    this.note('failed', text);
-    return at;
+    const moment = clock.now();
+    this.note('failed', text, moment);
+    return this.#timeOf(moment);
   }
 
   /** Adds an entry to the timeline. @returns A function that ends a call, with the reason if it failed. */

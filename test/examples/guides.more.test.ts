@@ -152,7 +152,7 @@ const GUIDES = [
   {
     guide: 'replays',
     title: 'links to the moment of a failure',
-    outputs: [/^file:\/\/\/\S+buy-a-book\S+index\.html#t=\d+\.\d\n$/],
+    outputs: [/^file:\/\/\/\S+buy-a-book\S+index\.html#t=[\d.]+\n$/],
   },
   {
     guide: 'scraping-jobs',

@@ -325,6 +325,33 @@ it.each<[string, string, string?]>([
   expect(hidden.covered).toBeLessThan(0.3);
 });
 
+it('does not show a password field that was used, and is text before the next picture, in a document that a script has written', async () => {
+  const written = (type: string) => `<body><script>setTimeout(() => {
+    const one = document.createElement('input');
+    Object.assign(one, { type: '${type}', value: '4929' });
+    one.style = '${SECRET}';
+    document.body.prepend(one);
+    one.focus();
+    one.remove();
+    setTimeout(() => {
+      one.type = 'text';
+      document.body.prepend(one);
+    });
+  }, 300)</script>${LATER}`;
+  const site = (type: string): Site => ({
+    page: `<script>setTimeout(() => {
+      const text = decodeURIComponent('${encodeURIComponent(written(type)).replaceAll("'", '%27')}');
+      document.open();
+      document.write(text);
+      document.close();
+    }, 100)</script>`,
+  });
+  expect((await record(site('text'))).secret).toBeGreaterThan(0);
+  const hidden = await record({ ...site('password'), hide: [] });
+  expect(hidden.secret).toBe(0);
+  expect(hidden.covered).toBeGreaterThan(0);
+});
+
 it.each(['own', 'other'])(
   'does not show a hidden element until the next page has its first frame: %s',
   async (next) => {

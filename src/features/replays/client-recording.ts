@@ -26,12 +26,6 @@ const MAX_BYTES = 512 * 1024 * 1024;
 const ATTACH_TIMEOUT = 2_000;
 const DAY = 86_400_000;
 
-/** What a recording shows of its lease. */
-export interface RecordedLease {
-  readonly name?: string | undefined;
-  readonly tags?: Readonly<Record<string, string>> | undefined;
-}
-
 const writing = new RecordingProcess();
 /** By their folders and limits. */
 const recorders = new Map<string, Recorder>();
@@ -52,7 +46,6 @@ export class ClientRecording {
   readonly #lease: FeatureContext<ReplaysStep>;
   readonly #settings: RecordingSettings;
   readonly #recorder: Recorder;
-  readonly #shown: RecordedLease;
   #opening: Opening | undefined;
   /** This process is to record. */
   hasBegun = false;
@@ -68,10 +61,9 @@ export class ClientRecording {
   #failedCall: { readonly text: string; readonly failed: string } | undefined;
   #unguard = () => {};
 
-  constructor(lease: FeatureContext<ReplaysStep>, settings: RecordingSettings, shown: RecordedLease) {
+  constructor(lease: FeatureContext<ReplaysStep>, settings: RecordingSettings) {
     this.#lease = lease;
     this.#settings = settings;
-    this.#shown = shown;
     this.#recorder = recorderFor(settings);
     onAbort(lease.givenUp, () => void this.discard());
   }
@@ -100,13 +92,14 @@ export class ClientRecording {
     const recording = this.#started;
     if (!recording) return undefined;
     const { replayId, startedAt, finishedAt } = recording;
+    const { name } = this.#lease.service.lease;
     return {
       replay_id: replayId,
       started_at: startedAt.toISOString(),
       ...(finishedAt && { finished_at: finishedAt.toISOString() }),
       replay_view_url: this.#url(recording),
       access: 'public',
-      ...(this.#shown.name !== undefined && { name: this.#shown.name }),
+      ...(name !== undefined && { name }),
       recorded_by: 'client',
     };
   }
@@ -201,7 +194,7 @@ export class ClientRecording {
 
   async #start(browser: RecordableBrowser): Promise<Recording | undefined> {
     const { sessionId, service, givenUp, emit, addError } = this.#lease;
-    const { name, tags } = this.#shown;
+    const { name, tags } = service.lease;
     const session = { sessionId, leaseId: sessionId, leaseName: name, tags, pool: service.pool };
     const { frameRate = FRAME_RATE, maxDuration, single: isSingle, hide } = this.#settings;
     const plan = { framerate: frameRate, maxDuration, isSingle, hide, goesOn: true };
@@ -253,7 +246,7 @@ function describeFailure(error: unknown): string {
   return shown.filter(Boolean).join(' · ');
 }
 
-/** Link to a moment of a replay. @param at Milliseconds since the recording started. */
+/** Link to a moment of a replay. @param at Whole milliseconds since the recording started. */
 function momentOf(url: string, at: number): string {
-  return `${url}#t=${(at / 1000).toFixed(1)}`;
+  return `${url}#t=${at / 1000}`;
 }

@@ -1,7 +1,6 @@
 import type { EndOptions } from '../../lease/options.js';
 import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
-import type { RecordedLease } from './client-recording.js';
 import {
   replaysChecks,
   verifyReplays,
@@ -28,5 +27,5 @@ export const declared = declareFeature<Types>()({
 const load = lazy(() => import('./replays.js'));
 
 /** @internal */
-export const create = async (settings: ReplaysSettings & Pick<EndOptions, 'signal'> & RecordedLease) =>
+export const create = async (settings: ReplaysSettings & Pick<EndOptions, 'signal'>) =>
   settings.replays === 'off' ? undefined : new (await load()).Replays(settings);

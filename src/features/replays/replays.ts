@@ -11,7 +11,7 @@ import type {
 import type { LeaseRequest, Replay } from '../../services/browser-service.js';
 import { onAbort, raceTimeout } from '../../shared/abort.js';
 import { CleanupError } from '../../shared/lease-errors.js';
-import { ClientRecording, type RecordedLease } from './client-recording.js';
+import { ClientRecording } from './client-recording.js';
 import { isByClient, recordingOf, type ReplaysResult } from './options.js';
 import { shownCommands } from './shown-commands.js';
 import { Recordings, statusOf, type Listed, type ReplaysPlan, type ReplaysStep } from './recordings.js';
@@ -24,7 +24,7 @@ export class Replays implements LeaseFeature {
   /** Of its hooks of the end. */
   readonly stage = 'replays';
   readonly timeout: number;
-  readonly #settings: ReplaysPlan & RecordedLease;
+  readonly #settings: ReplaysPlan;
   #lease: FeatureContext<ReplaysStep> | undefined;
   /** Since the pool leased a browser. */
   #recordings: Recordings | undefined;
@@ -43,7 +43,7 @@ export class Replays implements LeaseFeature {
   /** Since the end of the lease. */
   #listed: Listed = { replays: [], replayStatus: 'none' };
 
-  constructor(settings: ReplaysPlan & RecordedLease) {
+  constructor(settings: ReplaysPlan) {
     this.#settings = settings;
     // All steps share `replaysTimeout`, and report what is late.
     this.timeout = 2 * settings.replaysTimeout + SLACK;
@@ -61,7 +61,7 @@ export class Replays implements LeaseFeature {
     onAbort(lease.givenUp, () => recordings.abort());
     const recording = recordingOf(this.#settings);
     const client = this.#isRecording && recording.by !== 'service';
-    this.#client = client ? new ClientRecording(lease, recording, this.#settings) : undefined;
+    this.#client = client ? new ClientRecording(lease, recording) : undefined;
     if (isByClient(recording)) this.#client?.begin();
     const known = Array.isArray(earlier) ? earlier.map(String) : undefined;
     const recordInstead = () => {

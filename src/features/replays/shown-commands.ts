@@ -36,8 +36,12 @@ const LONGEST_URL = 300;
 /** A moving mouse is no action. */
 const UNSHOWN_TYPES = new Set(['mouseMoved', 'mouseReleased', 'keyUp', 'touchMove', 'touchEnd']);
 
+/** A client that waits for something in a page asks again and again. */
+const ASKS = /^(?:Runtime|script)\./;
+
 /** Shows the commands of clients that no automation library reports. */
 export function shownCommands(note: (text: string) => void): Layer {
+  let last: string | undefined;
   return {
     name: 'shown-commands',
     commands: {
@@ -47,7 +51,9 @@ export function shownCommands(note: (text: string) => void): Layer {
           const value: unknown = (params as Record<string, unknown>)[name];
           const shown =
             typeof value === 'string' ? ` ${name === 'url' ? shortenUrls(value, LONGEST_URL) : value}` : '';
-          if (!UNSHOWN_TYPES.has(String(value))) note(`${method}${shown}`);
+          const isAgain = method === last && ASKS.test(method);
+          if (!UNSHOWN_TYPES.has(String(value)) && !isAgain) note(`${method}${shown}`);
+          last = method;
         }
         return next();
       },

@@ -84,10 +84,15 @@ const MASK_SCRIPT = `(HIDE) => {
     observer.observe(root, { subtree: true, attributeFilter: ['type'], attributeOldValue: true });
   };
   observe(document);
-  for (const type of ['input', 'focusin'])
-    addEventListener(type, ({ target }) => {
-      if (target instanceof Element && matches(target, PASSWORD)) remember(target);
-    }, { capture: true, passive: true });
+  const onUse = ({ target }) => {
+    if (target instanceof Element && matches(target, PASSWORD)) remember(target);
+  };
+  const listen = () => {
+    for (const type of ['input', 'focusin']) addEventListener(type, onUse, { capture: true, passive: true });
+  };
+  listen();
+  // document.open() removes all listeners.
+  new MutationObserver(listen).observe(document, { childList: true });
 
   // The document and its shadow roots.
   const rootsOf = (root) => {

@@ -125,6 +125,21 @@ it('opens at the moment that the address names, whose event is highlighted and i
   }
 });
 
+it('opens at the mark or the failure that the address names, also if a call began in the same millisecond', async () => {
+  const timeline: readonly TimelineEntry[] = [
+    { at: 1_000, kind: 'mark', text: 'cart' },
+    { at: 1_000, kind: 'call', text: 'context.newPage()' },
+    { at: 3_345, kind: 'failed', text: 'The total is wrong.' },
+    { at: 3_345, kind: 'call', text: 'context.close()' },
+  ];
+  const url = await savePage(folder, facts(timeline, { result: 'failed' }), made.media);
+  const page = await person.open(`${url}#t=3.345`);
+  const current = page.locator('[aria-current="true"]');
+  await expect.poll(() => current.textContent()).toContain('The total is wrong.');
+  await page.getByRole('heading', { level: 3, name: 'cart' }).getByRole('link').click();
+  await expect.poll(() => current.textContent()).toContain('cart');
+});
+
 it('opens a failed recording at its beginning, and shows the failure when asked', async () => {
   const page = await person.open(await savePage(folder, facts(TIMELINE, { result: 'failed' }), made.media));
   expect(await shownAt(page)).toBe(0);

@@ -37,7 +37,8 @@ export function showMarks(
   container.hidden = flags.length === 0;
 }
 
-function isFlag({ kind }: TimelineEntry): boolean {
+/** Whether an event has a flag: a test, a task or a failure. */
+export function isFlag({ kind }: TimelineEntry): boolean {
   return kind === 'mark' || kind === 'failed';
 }
 

@@ -3,7 +3,7 @@ import { byId, make, reconcile } from '../../../shared/page/browser/dom.js';
 import { clock, fragmentOf, plain, seconds } from '../../../shared/page/browser/format.js';
 import { ALL_GROUPS, groupOf, GROUPS, hasFailed, labelOf, setColor, type Group } from './kinds.js';
 import { lastUntil, nearest } from './moments.js';
-import { showMarks } from './scrub-marks.js';
+import { isFlag, showMarks } from './scrub-marks.js';
 
 /** An event, and its element in the list. */
 interface Row {
@@ -70,7 +70,7 @@ export class Timeline {
    */
   highlight(at: number, isChosen = false): void {
     this.#position = at;
-    const row = this.#visible[lastUntil(this.#visible, at)];
+    const row = this.#rowAt(at);
     if (row === this.#current && !isChosen) return;
     if (row !== this.#current) {
       this.#current?.link.setAttribute('aria-current', 'false');
@@ -84,6 +84,13 @@ export class Timeline {
   /** Finds the time of the next or the previous event. Times are in milliseconds. */
   nearest(from: number, direction: 1 | -1): number | undefined {
     return nearest(this.#visible, from, direction);
+  }
+
+  /** The last event before a time. A link to a mark or a failure shows it, also if a call began in the same millisecond. */
+  #rowAt(at: number): Row | undefined {
+    const last = lastUntil(this.#visible, at);
+    const atOnce = this.#visible.slice(lastUntil(this.#visible, at - 2) + 1, last + 1);
+    return atOnce.findLast(({ entry }) => isFlag(entry)) ?? this.#visible[last];
   }
 
   /** `scrollIntoView` would also scroll the window, and the video out of sight. */
