@@ -17,6 +17,7 @@ import { isNameConflict } from '../shared/service-errors.js';
 import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
 import { adviceInside } from './nesting.js';
 import { Refusal } from './proxy-client.js';
+import type { RunSummary } from './run.js';
 import type { ProxyEndpoint } from './proxy-endpoint.js';
 import type { CallSettings } from '../lease/options.js';
 import type { AllSettings, ProxySettings } from './options.js';
@@ -28,18 +29,22 @@ export interface ProxyPlan {
   readonly emit: (event: ProxyEvent) => void;
   /** The further protocols of clients. */
   readonly endpoints: readonly ProxyEndpoint[];
+  /** Why a client is refused whose browser `ProxyServer.lease` has not leased. Undefined: one is leased for the client. */
+  readonly notLeased: string | undefined;
 }
 
 /** The options of one browser. `name` is that of the path. */
 interface HowToOpen extends Pick<CallSettings, 'protocol' | 'reconnect' | 'signal' | 'name'> {
+  /** In ms. Default: that of the proxy. */
+  readonly lifetime?: number | undefined;
   readonly onRefused: (refused: RefusedRequest) => void;
 }
 
 /** A host that the limit of the lease does not name. */
 type RefusedRequest = ProxySteps['request-refused'];
 
-/** The first client of a browser. */
-interface FirstClient {
+/** The first client of a browser, or what leases the browser before that client. */
+interface FirstClient extends Pick<HowToOpen, 'lifetime'> {
   readonly name: string | undefined;
   readonly protocol: Protocol;
   /** URL that the first page shows. */
@@ -70,12 +75,12 @@ export function openFor<Session extends object>(
 ): ProxyPlan['open'] {
   // Without a secret, a client can be another user's.
   const connector = relay(settings.secret);
-  const open = async ({ onRefused, ...how }: HowToOpen) => {
+  const open = async ({ onRefused, lifetime = settings.lifetime, ...how }: HowToOpen) => {
     const onEvent = (event: RunEvent<Session>) => {
       if (event.type === 'request-refused') onRefused({ sessionId: event.sessionId, host: event.host });
       settings.onEvent?.(event);
     };
-    const own = { ...settings, ...how, onEvent };
+    const own = { ...settings, ...how, lifetime, onEvent };
     const features = await createFeatures(own);
     const plan = { pools, connector, settings: own, features, loadDrivers };
     return openLease({ ...plan, advise: adviceInside() });
@@ -115,8 +120,8 @@ export class ProxiedBrowser {
   readonly name: string | undefined;
   /** Aborts when no client can use the browser any longer, with an Error that says why. */
   readonly over: AbortSignal;
-  /** Resolves when the browser is released. */
-  readonly ended: Promise<void>;
+  /** Resolves when the browser is released, with the result of its lease; undefined without a lease. */
+  readonly ended: Promise<RunSummary<object> | undefined>;
   /** Its client has disconnected, and what served it is ending. */
   isBeingLeft = false;
   /** Number of clients that use the browser, or wait for it. */
@@ -133,9 +138,9 @@ export class ProxiedBrowser {
   #connected: Connected | undefined;
   #leasedAt = 0;
   #keeping: NodeJS.Timeout | undefined;
-  #onEnded = () => {};
+  #onEnded: (summary: RunSummary<object> | undefined) => void = () => {};
 
-  constructor(plan: ProxyPlan, { name, protocol, notice }: FirstClient) {
+  constructor(plan: ProxyPlan, { name, protocol, notice, lifetime }: FirstClient) {
     this.#plan = plan;
     this.name = name;
     this.#isKept = plan.settings.share || name !== undefined;
@@ -143,7 +148,7 @@ export class ProxiedBrowser {
     this.ended = new Promise((resolve) => {
       this.#onEnded = resolve;
     });
-    this.#lease = this.#open(protocol, notice);
+    this.#lease = this.#open({ protocol, lifetime }, notice);
     this.#lease.catch((error: unknown) => this.end(error));
   }
 
@@ -194,13 +199,18 @@ export class ProxiedBrowser {
     return { sessionId: context.sessionId, age, ...(remaining !== undefined && { remaining }) };
   }
 
+  /** The page that shows the browser. Its URL contains a secret. */
+  get liveViewUrl(): string | undefined {
+    return this.#connected?.context.grant.liveViewUrl;
+  }
+
   /** Moves the end of its lease, and returns the ms until the new one. */
   extend(ms: number): number {
     return this.#connected!.features.lifetime.facts.extend(ms);
   }
 
   /** Disconnects the clients and releases the browser, once. Never rejects. */
-  end(reason: unknown): Promise<void> {
+  end(reason: unknown): ProxiedBrowser['ended'] {
     if (!this.over.aborted) void this.#end(reason).then(this.#onEnded);
     return this.ended;
   }
@@ -257,29 +267,30 @@ export class ProxiedBrowser {
       : startTimer(keep, () => void this.end(NO_CLIENT));
   }
 
-  async #end(reason: unknown): Promise<void> {
+  async #end(reason: unknown): ProxiedBrowser['ended'] {
     clock.clearTimeout(this.#keeping);
     this.#over.abort(reason);
     this.#used.abort(reason);
     // Afterwards, this signal would make the browser look lost.
     if (!this.isLeased) this.#waiting.abort(reason);
     const lease = await this.#lease.catch(() => undefined);
-    if (!lease) return;
+    if (!lease) return undefined;
     const { signal, sessionId } = lease.context;
     const { aborted, reason: error } = signal;
     const summary = await lease.end(aborted ? { status: 'failed', error } : { status: 'ok' });
     const elapsed = Math.round(clock.now() - this.#leasedAt);
     this.#emit({ type: 'released', sessionId, elapsed, summary });
+    return summary;
   }
 
-  async #open(protocol: Protocol, notice: string | undefined): Promise<Connected> {
+  async #open(how: Pick<HowToOpen, 'protocol' | 'lifetime'>, notice: string | undefined): Promise<Connected> {
     const { open } = this.#plan;
     const { signal } = this.#waiting;
     // The connection that holds a browser between its clients may break without a loss.
     const reconnect = this.#isKept ? 'eager' : false;
     const name = this.#plan.settings.share ? undefined : this.name;
     const onRefused = (refused: RefusedRequest) => this.#emit({ type: 'request-refused', ...refused });
-    const lease = await open({ protocol, reconnect, signal, name, onRefused });
+    const lease = await open({ ...how, reconnect, signal, name, onRefused });
     this.#waiting.dispose();
     this.#connected = lease;
     const { sessionId, grant, signal: over } = lease.context;
@@ -288,7 +299,7 @@ export class ProxiedBrowser {
     const { liveViewUrl } = grant;
     this.#emit({ type: 'leased', sessionId, waited, ...(liveViewUrl !== undefined && { liveViewUrl }) });
     onAbort(over, () => void this.end(over.reason));
-    if (notice !== undefined && protocol === 'cdp') await show(lease.handles.socket, notice);
+    if (notice !== undefined && how.protocol === 'cdp') await show(lease.handles.socket, notice);
     return lease;
   }
 

@@ -35,11 +35,16 @@ import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-cli
 const PATH =
   /^(?:\/(?!(?:json|session|devtools|playwright|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|(?<lease>\/lease)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+|\/(?:activate|close)\/[\w-]+)\/?)?$/;
 
+const NO_NAME =
+  'A name has 1 to 64 letters, digits, ".", "_" and "-", and is not json, session, devtools, playwright, "." or "..".';
 const notOfDebugging = (path: string) =>
   `/${path} is the address of another protocol, for chromium.connect(): give the browser another name for CDP.`;
 const NO_PATH =
   'There is no such path. Below the address, a path is /NAME, /session, /json/version, one of these after /NAME, /NAME/lease, or ' +
-  '/playwright, /playwright/NAME. A name has 1 to 64 letters, digits, ".", "_" and "-", and is not json, session, devtools, playwright, "." or "..".';
+  `/playwright, /playwright/NAME. ${NO_NAME}`;
+
+/** The reason of the end of a browser that was not leased before its first client: nobody has its name. */
+const GIVEN_UP = new Error('The browser was not leased.');
 
 /** Time in ms for the last client of a name to disconnect: its end can arrive after the next client. */
 const HANDOVER = 1000;
@@ -84,6 +89,9 @@ interface Place {
   readonly extension: string | undefined;
 }
 
+/** A browser to find, or to lease for `lifetime` ms: by default as long as the proxy's option says. */
+type Wanted = Pick<Place, 'name' | 'key' | 'protocol'> & { readonly lifetime?: number | undefined };
+
 /** The HTTP server of `serveProxy`. It listens on 127.0.0.1 only. */
 export class ProxyServer implements AsyncDisposable {
   readonly #plan: ProxyPlan;
@@ -106,7 +114,7 @@ export class ProxyServer implements AsyncDisposable {
   static async start<Session extends object>(
     pools: PoolList<Session>,
     settings: AllSettings<Session> & ProxySettings,
-    how: Pick<ProxyPlan, 'emit' | 'endpoints'>,
+    how: Omit<ProxyPlan, 'open' | 'settings'>,
   ): Promise<ProxyServer> {
     const proxy = new ProxyServer({ settings, ...how, open: openFor(pools, settings) });
     await proxy.#listen();
@@ -132,6 +140,34 @@ export class ProxyServer implements AsyncDisposable {
   get counts() {
     const leased = [...this.#browsers].filter(({ isLeased }) => isLeased).length;
     return { connected: this.#connected, waiting: this.#waiting.size, leased };
+  }
+
+  /** The browsers that have a name: those that are leased, and those that are waited for. */
+  get named(): readonly ProxiedBrowser[] {
+    return [...this.#named.values()];
+  }
+
+  /**
+   * Leases the browser of a name for clients that come later: it waits for each of them as between two clients.
+   *
+   * @param how `lifetime` in ms; by default that of the proxy. `signal` ends the wait for a browser.
+   * @throws The error of a lease; InvalidOptionError if the path can't have the name; Refusal if the name is in use.
+   */
+  async lease(
+    name: string,
+    { signal, lifetime }: { signal: AbortSignal; lifetime: number | undefined },
+  ): Promise<ProxiedBrowser> {
+    if (PATH.exec(`/${name}`)?.groups?.['name'] !== name) throw new InvalidOptionError('name', NO_NAME);
+    if (this.#named.has(name)) throw new Refusal(409, `The name "${name}" is in use.`);
+    const browser = this.#browserOf({ name, key: name, protocol: 'cdp', lifetime });
+    try {
+      await browser.serve({ protocol: 'cdp', signal, extension: undefined }, async () => false);
+      signal.throwIfAborted();
+      return browser;
+    } catch (error) {
+      void browser.end(GIVEN_UP);
+      throw error;
+    }
   }
 
   close(): Promise<void> {
@@ -330,11 +366,13 @@ export class ProxyServer implements AsyncDisposable {
   async #findBrowser(place: Place, signal: AbortSignal): Promise<ProxiedBrowser> {
     if (place.extension !== undefined) return this.#browserWithExtension(place);
     await this.#handover(place.key, signal);
+    const { notLeased } = this.#plan;
+    if (notLeased !== undefined && !this.#named.has(place.key)) throw new Refusal(404, notLeased);
     return this.#browserOf(place);
   }
 
   /** Returns the browser of a client: a new one, or the one of its name. @throws Refusal */
-  #browserOf({ name, key, protocol }: Place): ProxiedBrowser {
+  #browserOf({ name, key, protocol, lifetime }: Wanted): ProxiedBrowser {
     if (this.#closed) throw new Refusal(503, 'The proxy has ended.');
     const { startUrl } = this.#plan.settings;
     if (this.#isInUse(key))
@@ -347,7 +385,7 @@ export class ProxyServer implements AsyncDisposable {
     const after = key === undefined ? undefined : this.#ended.get(key);
     if (key !== undefined) this.#ended.delete(key);
     const notice = after === undefined || startUrl !== undefined ? undefined : noticeOf(after);
-    const browser = new ProxiedBrowser(this.#plan, { name, protocol, notice });
+    const browser = new ProxiedBrowser(this.#plan, { name, protocol, notice, lifetime });
     this.#browsers.add(browser);
     void browser.ended.then(() => this.#browsers.delete(browser));
     if (key === undefined) return browser;

@@ -5,6 +5,8 @@ import { lazy } from '../shared/lazy.js';
 import { callListener } from '../shared/telemetry.js';
 import type { ProxyEvent } from './events.js';
 import { proxyChecks, readLeaseOptions, type ProxyOptions } from './options.js';
+import type { ProxyPlan } from './proxied-browser.js';
+import type { ProxyServer } from './proxy-server.js';
 
 const loadServer = lazy(async () => ({
   ...(await import('./proxy-server.js')),
@@ -44,19 +46,28 @@ export async function serveProxy<Session extends object = BrowserSession>(
   pool: Pools<Session>,
   options: ProxyOptions<Session> = {},
 ): Promise<PoolProxy> {
-  const fromHere = callSite();
+  return callSite()(startProxy(pool, options, { notLeased: undefined }));
+}
+
+/**
+ * Starts the proxy of `serveProxy`, or of another part of this library, which leases its browsers.
+ *
+ * @internal
+ */
+export async function startProxy<Session extends object>(
+  pool: Pools<Session>,
+  options: ProxyOptions<Session>,
+  { notLeased }: Pick<ProxyPlan, 'notLeased'>,
+): Promise<ProxyServer & Pick<PoolProxy, 'playwrightUrl'>> {
   const read = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
   const settings = { ...read, idleTimeout: read.idleTimeout || Number.POSITIVE_INFINITY };
   if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
   const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
   const pools = resolvePools(pool);
-  const starting = async () => {
-    const { ProxyServer, PlaywrightEndpoint } = await loadServer();
-    const playwright = new PlaywrightEndpoint();
-    const server = await ProxyServer.start(pools, settings, { emit, endpoints: [playwright] });
-    return Object.assign(server, { playwrightUrl: server.urlOf(playwright) });
-  };
-  return fromHere(starting());
+  const { ProxyServer, PlaywrightEndpoint } = await loadServer();
+  const playwright = new PlaywrightEndpoint();
+  const server = await ProxyServer.start(pools, settings, { emit, endpoints: [playwright], notLeased });
+  return Object.assign(server, { playwrightUrl: server.urlOf(playwright) });
 }
 
 const NAME_OF_MANY =

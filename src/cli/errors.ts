@@ -25,7 +25,7 @@ Exit codes:
 }
 
 /** The commands that run until Ctrl-C. */
-const STOPPED = ['serve', 'proxy', 'acquire', 'work'];
+const STOPPED = ['serve', 'proxy', 'mcp', 'acquire', 'work'];
 
 /** Returns the exit code of a program that a signal ended. */
 export function exitCodeOf(signal: NodeJS.Signals): number {

@@ -99,15 +99,24 @@ export interface LeaseCommandOptions
 
 /** Adds the options of each command that leases browsers. */
 export function addAcquireOptions(command: Command): Command {
+  return addWaitOptions(command, '5m').option(
+    '--release-on-crash',
+    'a guard process releases the browser if this process is killed (SIGKILL)',
+  );
+}
+
+/** Adds the options of acquire requests. @param acquireTimeout The default, with its unit. */
+export function addWaitOptions(command: Command, acquireTimeout: string): Command {
   return addServiceOption(command)
     .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
     .option('--start-url <url>', 'URL that the browser opens')
     .option('--headful', 'show the windows of the browsers; needs browsers of this machine (local)')
-    .addOption(timeout('--acquire-timeout <time>', 'total time to wait for a browser: 500ms, 30s, 5m', '5m'))
+    .addOption(
+      timeout('--acquire-timeout <time>', 'total time to wait for a browser: 500ms, 30s, 5m', acquireTimeout),
+    )
     .addOption(
       timeout('--unreachable-timeout <time>', 'the same for a service that was never reached', '30s'),
-    )
-    .option('--release-on-crash', 'a guard process releases the browser if this process is killed (SIGKILL)');
+    );
 }
 
 /** Adds the options of each command that leases one browser for another program. */

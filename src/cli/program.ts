@@ -16,6 +16,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['serve', 'serve pools of browsers of this machine', () => import('./serve.js')],
   ['exec', 'run a command with a leased browser', () => import('./exec.js')],
   ['proxy', 'serve an address at which any program gets browsers', () => import('./proxy.js')],
+  ['mcp', 'serve tools with which an agent leases browsers (MCP)', () => import('./mcp.js')],
   ['map', 'run a task for each line of a file, on several browsers', () => import('./map.js')],
   ['work', 'run the task of map on another machine, with a queue', () => import('./work.js')],
   ['acquire', 'lease a browser and print its addresses', () => import('./acquire.js')],

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { MissingLibraryError } from './errors.js';
@@ -9,6 +9,7 @@ import { isRecord } from './json.js';
  * package beside any version: a project may have a package for something else, and an old version of it.
  */
 export const OLDEST: Readonly<Record<string, string>> = {
+  '@modelcontextprotocol/sdk': '1.13.0',
   '@playwright/test': '1.55.0',
   bullmq: '5.0.0',
   'chromium-bidi': '17.0.2',
@@ -32,23 +33,28 @@ export function expectVersion(name: string, installed = versionOf(name)): void {
 
 /** The version of the package that a file would import. */
 export function versionOf(name: string, file = import.meta.url): string | undefined {
-  try {
-    const path = manifestOf(name, createRequire(file).resolve);
-    const manifest: unknown = path === undefined ? undefined : JSON.parse(readFileSync(path, 'utf8'));
-    return isRecord(manifest) && typeof manifest['version'] === 'string' ? manifest['version'] : undefined;
-  } catch {
-    return undefined;
+  for (const path of manifestsOf(name, createRequire(file).resolve)) {
+    try {
+      const manifest: unknown = JSON.parse(readFileSync(path, 'utf8'));
+      if (isRecord(manifest) && typeof manifest['version'] === 'string') return manifest['version'];
+    } catch {
+      // The next one may exist.
+    }
   }
+  return undefined;
 }
 
-/** Not each package exports its package.json: it is searched for in the folders in which Node searches. */
-function manifestOf(name: string, resolve: NodeJS.RequireResolve): string | undefined {
+/**
+ * Not each package exports its package.json, or exports another file by this name: it is also searched for in the folders in which Node
+ * searches.
+ */
+function* manifestsOf(name: string, resolve: NodeJS.RequireResolve): Generator<string> {
   try {
-    return resolve(`${name}/package.json`);
+    yield resolve(`${name}/package.json`);
   } catch {
-    const places = resolve.paths(name) ?? [];
-    return places.map((folder) => join(folder, name, 'package.json')).find((path) => existsSync(path));
+    // The package is missing, or does not export the file.
   }
+  for (const folder of resolve.paths(name) ?? []) yield join(folder, name, 'package.json');
 }
 
 /** Compares major, minor and patch. A prerelease counts as its release. */

@@ -4,7 +4,7 @@ import { FakeService } from '../support/fake-service.js';
 import { expectRefusal, runHere } from './support.js';
 
 const COMMANDS =
-  'demo serve exec proxy map work acquire flush leases replays doctor install-browser skills completion'.split(
+  'demo serve exec proxy mcp map work acquire flush leases replays doctor install-browser skills completion'.split(
     ' ',
   );
 

@@ -9,7 +9,7 @@ import { Consumer, pack } from './consumer.js';
 /** Optional libraries and test runners, and packages that take tens of milliseconds to load. */
 const LATE = (
   'playwright-core puppeteer-core chromium-bidi @playwright/test vitest bullmq ioredis ' +
-  'undici ws jose p-retry commander'
+  'undici ws jose p-retry commander @modelcontextprotocol/sdk'
 ).split(' ');
 
 const CONSUMER_OF_FIXTURES = `
@@ -90,7 +90,7 @@ describe('import', () => {
     // Each command that an argument names is loaded.
     [
       '--help of each command',
-      helpOf('demo serve exec map work acquire flush replays doctor install-browser'),
+      helpOf('demo serve exec mcp map work acquire flush replays doctor install-browser'),
       ['commander'],
     ],
     // Shows that the check detects a package.
