@@ -7,7 +7,7 @@ import { formatTable, note } from './terminal.js';
 
 /** The guides of the package. A folder stands for its README.md. */
 const TOPICS: readonly (readonly [name: string, path: string, about: string])[] = [
-  ['overview', 'README.md', 'what the library does: leases, release, services, all commands'],
+  ['overview', 'README.md', 'what the library does, and how to begin'],
   ['agent-runtimes', 'examples/guides/agent-runtimes.md', 'which call fits an agent; long leases, Stagehand'],
   ['scraping-jobs', 'examples/guides/scraping-jobs.md', 'many inputs on few browsers: mapPooledBrowsers'],
   ['test-suites', 'examples/guides/test-suites.md', 'fixtures of Playwright Test and Vitest'],
@@ -35,8 +35,12 @@ const TOPICS: readonly (readonly [name: string, path: string, about: string])[] 
   ['from-puppeteer-cluster', 'examples/guides/from-puppeteer-cluster.md', 'replace puppeteer-cluster'],
   ['from-an-sdk', 'examples/guides/from-an-sdk.md', 'replace the SDK of a service'],
   ['questions', 'examples/questions.md', 'CI, Docker, CommonJS, proxies, Bun and Deno'],
-  ['reference', 'examples/reference.md', 'all options, results, errors and events'],
+  ['services', 'examples/services.md', 'services of browsers: their names, variables and limits'],
+  ['reference', 'examples/reference.md', 'all options, results, errors, events, the proxy, all commands'],
   ['compatibility', 'examples/compatibility.md', 'versions and runtimes that were run'],
+  ['costs', 'examples/costs.md', 'time, memory and processor time of a lease'],
+  ['guarantees', 'examples/guarantees.md', 'the test of each guarantee'],
+  ['alternatives', 'examples/alternatives.md', 'when something else is better'],
   ['examples', 'examples', 'the list of all examples'],
 ];
 

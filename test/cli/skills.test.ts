@@ -6,7 +6,9 @@ const SKILL = readFileSync('skills/pooled-browser/SKILL.md', 'utf8');
 
 /** The name of each guide of the package. */
 const GUIDES = [
-  ...readdirSync('examples/guides').map((name) => name.replace('.md', '')),
+  ...['examples', 'examples/guides'].flatMap((folder) =>
+    readdirSync(folder).flatMap((name) => /^([a-z-]+)\.md$/.exec(name)?.[1] ?? []),
+  ),
   ...readdirSync('examples').filter((name) => existsSync(`examples/${name}/README.md`)),
 ];
 
