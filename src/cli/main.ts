@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { EXIT } from './errors.js';
 import { Interruption } from './interruption.js';
-import { createProgram } from './program.js';
+import { createProgram, WELCOME } from './program.js';
 import { reportError } from './terminal.js';
 
 // A closed stdout or stderr (`| head`, a closed terminal) ends the program. Unhandled, the error would print a stack.
@@ -16,6 +16,10 @@ void run(process.argv.slice(2)).then((code) => {
 
 /** Runs the command line and returns its exit code. Never rejects. */
 async function run(args: readonly string[]): Promise<number> {
+  if (args.length === 0) {
+    process.stdout.write(WELCOME);
+    return EXIT.ok;
+  }
   using interruption = new Interruption();
   const program = await createProgram(args, interruption);
   try {

@@ -72,3 +72,19 @@ Examples:
   $ pooled-browser map default job.mjs urls   run a task for each line of a file
   $ pooled-browser doctor default             check everything that a lease needs
   $ pooled-browser exec --help                show the options and examples of a command`;
+
+/** What the command says without arguments. */
+export const WELCOME = `pooled-browser leases browsers from a pool and always releases them.
+
+Try it:
+  pooled-browser demo                             three jobs on two browsers of this machine, and their replays
+
+Use it, with browsers of this machine (the pool local) or of a service (pooled-browser doctor POOL):
+  pooled-browser exec local -- python3 job.py     a program in any language gets a browser
+  pooled-browser map local task.mjs urls.txt      a task for each line of a file, on several browsers
+  pooled-browser proxy local                      an address at which any program gets browsers
+  pooled-browser mcp local                        the same for an agent, as tools
+
+In code: import { withPooledBrowser } from 'pooled-browser/playwright'
+Guides: pooled-browser skills. All commands: pooled-browser --help
+`;

@@ -37,12 +37,6 @@ it('prints the version of the package for --version', async () => {
   expect(await runHere(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-it('prints its help on stderr, as wrong usage, without a command', async () => {
-  const { code, stdout, stderr } = await runHere([]);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain('Usage: pooled-browser');
-});
-
 it.each([
   [['serv'], "unknown command 'serv'"],
   [['demo', '--fast'], "unknown option '--fast'"],
