@@ -12,6 +12,7 @@ for (const name of [
   'ai-agent/main',
   'agent-session/main',
   'mcp/main',
+  'mcp-lease/main',
   'python/main',
   'crawlee/main',
   'many-machines/main',

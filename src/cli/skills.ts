@@ -13,6 +13,8 @@ const TOPICS: readonly (readonly [name: string, path: string, about: string])[] 
   ['test-suites', 'examples/guides/test-suites.md', 'fixtures of Playwright Test and Vitest'],
   ['python', 'examples/python', 'programs in Python and other languages: exec, proxy'],
   ['mcp', 'examples/mcp', 'MCP servers that lease a browser at the first tool call'],
+  ['mcp-lease', 'examples/mcp-lease', 'an agent that leases and releases browsers with MCP tools'],
+  ['openai-agents', 'examples/openai-agents', 'the same with the OpenAI Agents SDK'],
   ['replays', 'examples/guides/replays.md', 'a video and timeline of every lease'],
   ['log-in-once', 'examples/guides/log-in-once.md', 'keep a login as a file, and use it in later leases'],
   ['downloads', 'examples/guides/downloads.md', 'downloads and uploads of a browser on another machine'],

@@ -32,6 +32,7 @@ const OUTPUTS: Record<string, string | RegExp> = {
   // Prints to stderr.
   'agent-session/main': '',
   'mcp/main': /Page Title: Shop\n[^]*This is a new browser\./,
+  'mcp-lease/main': /Page Title: Shop\n[^]*Released: [^]*"reused"[^]*2: Shop /,
   'python/main':
     /^Python read: Hello from Python\n(Playwright for )?Python read: Hello from Python\n(websockets read: Hello from Python|Skipped client\.py: .*)\n$|^Skipped: there is no python3 .*\n$/,
   'crawlee/main': 'Crawled: Flowers, Seeds, Shop\nLeases released: 1, still held: 0\n',
