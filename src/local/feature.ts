@@ -5,7 +5,7 @@ import type { PoolSet } from './pool/pool-set.js';
 import type { ServedLease } from './pool/served-lease.js';
 import type { LeaseRecordings } from './replays/lease-recordings.js';
 import type { Quirks } from './settings.js';
-import type { Upgrade } from './sockets/websocket.js';
+import type { Upgrade } from '../net/accept-websocket.js';
 
 /** What a feature receives at its start. */
 export interface FeatureContext {

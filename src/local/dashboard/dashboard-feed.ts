@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { FeatureContext } from '../feature.js';
-import { acceptWebSocket, type Upgrade } from '../sockets/websocket.js';
+import { acceptWebSocket, type Upgrade } from '../../net/accept-websocket.js';
 import { readDashboard } from './dashboard-state.js';
 import { ShownPages } from './shown-pages.js';
 import { clock } from '../../shared/clock.js';

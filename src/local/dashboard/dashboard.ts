@@ -5,7 +5,7 @@ import type { FeatureContext, LocalFeature } from '../feature.js';
 import { EMPTY, HttpFault, notFound, type Answer } from '../http/answer.js';
 import { invalidLink, tokenInQuery, type PageCall, type PageRoute } from '../http/page.js';
 import { readBody } from '../http/request.js';
-import type { Upgrade } from '../sockets/websocket.js';
+import type { Upgrade } from '../../net/accept-websocket.js';
 import { DashboardFeed } from './dashboard-feed.js';
 import { DASHBOARD_STYLE, dashboardPage } from './dashboard-page.js';
 

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { PAGE_HEADERS } from '../../shared/page/headers.js';
 import { BASE_STYLE, LOGO_SVG, readScript } from '../../shared/page/page.js';
 import type { LocalFeature } from '../feature.js';
 import { faultAnswer, notFound, toFault, type Answer } from './answer.js';
-import { faultPage, PAGE_HEADERS, textAnswer, type PageCall, type PageRoute } from './page.js';
+import { faultPage, textAnswer, type PageCall, type PageRoute } from './page.js';
 import { methodOf, urlOf } from './request.js';
 
 /** The pages of the server, with their styles and scripts. None takes the access token. */

@@ -6,7 +6,7 @@ import { raceTimeout } from '../../shared/abort.js';
 import { createLoopbackServer } from '../../net/loopback-server.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import type { Log } from '../events.js';
-import type { Upgrade } from '../sockets/websocket.js';
+import type { Upgrade } from '../../net/accept-websocket.js';
 import { closing, faultAnswer, HttpFault, notFound, send, type Answer } from './answer.js';
 import type { Pages } from './pages.js';
 import { checkSource, checkToken, methodOf, type RouteCall } from './request.js';

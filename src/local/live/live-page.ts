@@ -1,4 +1,5 @@
-import { ICONS, LOGO } from '../../shared/page/page.js';
+import { ADDRESS_BAR, SCREEN, TABS } from '../../live/live-markup.js';
+import { LOGO } from '../../shared/page/page.js';
 import { pageAnswer } from '../http/page.js';
 import type { Answer } from '../http/answer.js';
 import type { ServedLeaseEnd } from '../pool/served-lease.js';
@@ -23,20 +24,15 @@ export function livePage(isEnded: boolean): Answer {
 const CONNECTING = '<span class="badge pulse" id="state" role="status">Connecting</span>';
 
 const BODY = `
-<div class="tabs" id="tabs" role="tablist" aria-label="Pages of the browser"></div>
+${TABS}
 <header class="bar tools">
   <h1 class="visually-hidden">Live view</h1>
-  <button class="icon" id="back" disabled aria-label="Back">${ICONS.back}</button>
-  <button class="icon" id="forward" disabled aria-label="Forward">${ICONS.forward}</button>
-  <button class="icon" id="reload" disabled aria-label="Reload">${ICONS.reload}</button>
-  <form id="go"><input id="address" type="text" readonly inputmode="url" autocomplete="off" spellcheck="false" aria-label="Address"></form>
+  ${ADDRESS_BAR}
   ${CONNECTING}
   <a class="button" id="mode" hidden></a>
 </header>
 <main class="view" id="view">
-  <textarea id="keyboard" autocapitalize="off" autocomplete="off" spellcheck="false"
-    aria-label="Keyboard input for the page. Press Shift and Escape to leave." hidden></textarea>
-  <canvas id="screen" width="1280" height="720" role="img" aria-label="The page of the browser"></canvas>
+  ${SCREEN}
   <div class="over" id="over" hidden><div class="panel"><h2 id="over-title"></h2><p id="over-text"></p>
     <p class="links" id="over-links"></p></div></div>
 </main>
@@ -48,39 +44,3 @@ const ENDED_BODY = BODY.replace(
   CONNECTING,
   '<span class="badge bad" id="state" role="status" data-ended>Ended</span>',
 );
-
-export const LIVE_STYLE = `
-body { display: flex; flex-direction: column; height: 100%; }
-.tabs { display: flex; gap: 4px; padding: 8px 12px 0; min-height: 42px; background: var(--raised); overflow-x: auto; }
-.tabs button {
-  max-width: 240px; min-width: 90px; min-height: 34px; border: 1px solid transparent; border-bottom: 0;
-  border-radius: 9px 9px 0 0; background: none; color: var(--dim);
-}
-.tabs button span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.tabs button[aria-selected="true"] { background: var(--panel); border-color: var(--line); color: var(--ink); }
-.tools { padding: 8px 12px; gap: 6px; }
-.tools form { flex: 1; min-width: 160px; }
-.tools .icon { border-color: transparent; background: none; }
-.tools input {
-  width: 100%; min-height: 32px; padding: 0 14px; border: 1px solid var(--line); border-radius: 99px;
-  background: var(--raised); font: 13px var(--mono);
-}
-.view {
-  position: relative; flex: 1; min-height: 0; display: grid; place-items: center; padding: 12px; overflow: hidden;
-  container-type: size;
-}
-canvas {
-  --ratio: 16 / 9; width: min(100cqw, 100cqh * var(--ratio)); height: auto; background: #fff; border-radius: 6px; box-shadow: 0 0 0 1px var(--line), var(--shadow);
-  touch-action: none; cursor: default;
-}
-#keyboard { position: absolute; width: 1px; height: 1px; padding: 0; border: 0; opacity: 0; resize: none; pointer-events: none; }
-#keyboard:focus ~ canvas { outline: 3px solid var(--accent); outline-offset: 1px; }
-canvas:not([data-pictures]) { visibility: hidden; }
-.watching canvas { cursor: not-allowed; }
-.over { position: absolute; inset: 0; padding: 16px; display: grid; place-items: center; background: color-mix(in srgb, var(--bg) 82%, transparent); }
-.over .panel { padding: 22px 28px; text-align: center; max-width: 420px; }
-.over h2 { font-size: 17px; margin-bottom: 4px; }
-.over p { color: var(--dim); }
-.over .links:not(:empty) { margin-top: 14px; display: flex; gap: 8px; justify-content: center; flex-wrap: wrap; }
-.foot { border: 0; border-top: 1px solid var(--line); padding: 6px 14px; font-size: 12px; color: var(--dim); }
-`;

@@ -1,14 +1,15 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { isSameSecret } from '../../net/loopback-server.js';
+import { LIVE_STYLE } from '../../live/live-markup.js';
+import { LiveView, type LiveMode } from '../../live/live-view.js';
 import type { FeatureContext, LiveLinks, LocalFeature } from '../feature.js';
 import { invalidLink, tokenInQuery, type PageRoute } from '../http/page.js';
 import type { ServedPool } from '../pool/served-pool.js';
 import type { EndedLease, ServedLease } from '../pool/served-lease.js';
 import { replayPageUrl } from '../replays/replay-pages.js';
 import { openLeaseSocket } from '../sockets/lease-socket.js';
-import type { Upgrade } from '../sockets/websocket.js';
-import { LIVE_STYLE, livePage, type LiveFacts } from './live-page.js';
-import { LiveView, type LiveMode } from './live-view.js';
+import type { Upgrade } from '../../net/accept-websocket.js';
+import { livePage, type LiveFacts } from './live-page.js';
 
 /** What the viewer of a live view may do. */
 type LiveRight = 'control' | 'watch';

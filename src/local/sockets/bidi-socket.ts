@@ -3,15 +3,8 @@ import { isRecord } from '../../shared/json.js';
 import type { Chromium } from '../browser/chromium.js';
 import type { ServedLease } from '../pool/served-lease.js';
 import type { Quirks } from '../settings.js';
-import {
-  closeWebSocket,
-  GOING_AWAY,
-  NORMAL,
-  receiveFrom,
-  sendTo,
-  SERVER_ERROR,
-  slowDown,
-} from './websocket.js';
+import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from '../../net/accept-websocket.js';
+import { receiveFrom, sendTo, slowDown } from './websocket.js';
 import { BidiSession, type BidiLibrary, type BidiMessage } from './bidi-session.js';
 
 type SessionKind = Quirks['bidiSession'];

@@ -3,7 +3,8 @@ import { jsonOf } from '../../shared/json.js';
 import type { PipeClient } from '../browser/cdp-pipe.js';
 import { LargeMessage } from '../browser/large-message.js';
 import type { Chromium } from '../browser/chromium.js';
-import { closeWebSocket, GOING_AWAY, receiveFrom, sendTo, SERVER_ERROR, slowDown } from './websocket.js';
+import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../../net/accept-websocket.js';
+import { receiveFrom, sendTo, slowDown } from './websocket.js';
 
 /** Largest command that is parsed, in bytes: it is in memory several times then. */
 const LARGEST_PARSED = 1024 * 1024;

@@ -2,7 +2,7 @@ import type { WebSocket } from 'ws';
 import type { Log, Protocol } from '../events.js';
 import { HttpFault } from '../http/answer.js';
 import type { ServedLease } from '../pool/served-lease.js';
-import { acceptWebSocket, type Upgrade } from './websocket.js';
+import { acceptWebSocket, type Upgrade } from '../../net/accept-websocket.js';
 
 /** A WebSocket that its URL authorizes. */
 export interface LeaseSocket {

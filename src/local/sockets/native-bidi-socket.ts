@@ -1,6 +1,7 @@
 import type { RawData, WebSocket } from 'ws';
 import type { FirefoxSessions } from '../browser/firefox-sessions.js';
-import { closeWebSocket, GOING_AWAY, NORMAL, receiveFrom, sendTo, SERVER_ERROR } from './websocket.js';
+import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from '../../net/accept-websocket.js';
+import { receiveFrom, sendTo } from './websocket.js';
 
 /** The BiDi WebSocket of a client of a browser that speaks BiDi by itself: messages pass unchanged. */
 export class NativeBidiSocket {

@@ -16,7 +16,7 @@ import { PATHS, type Audience, type LeaseTokens } from './jwt.js';
 import { NativeBidiSocket } from './native-bidi-socket.js';
 import { LARGEST_OF_POOL } from '../../shared/message-limit.js';
 import { openLeaseSocket, unauthorized, type LeaseSocket } from './lease-socket.js';
-import type { Upgrade } from './websocket.js';
+import type { Upgrade } from '../../net/accept-websocket.js';
 
 /** What the WebSockets use. */
 interface Sockets extends Pick<FeatureContext, 'host' | 'pools' | 'quirks' | 'log'> {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withLimits, type LiveCommand } from '../../../src/local/live/live-commands.js';
+import { withLimits, type LiveCommand } from '../../src/live/live-commands.js';
 
 function mouse(action: 'mouseMoved' | 'mousePressed', x: number): LiveCommand {
   return { type: 'mouse', action, x, y: 0, button: 'none', buttons: 0, clickCount: 0, modifiers: 0 };

@@ -1,5 +1,5 @@
 import type { LiveCommand, MouseCommand } from '../live-commands.js';
-import { byId } from '../../../shared/page/browser/dom.js';
+import { byId } from '../../shared/page/browser/dom.js';
 
 type Send = (command: LiveCommand) => void;
 

@@ -1,8 +1,7 @@
 import type { WebSocket } from 'ws';
-import { CdpSession, type CdpClient, type Target } from '../../wire/cdp-client.js';
-import { sourceOver, type CdpBrowser } from '../../wire/cdp-source.js';
-import type { PicturedBrowser as Pictured, Watch } from '../../recorder/pictures.js';
-import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
+import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../net/accept-websocket.js';
+import type { PicturedBrowser, Watch } from '../recorder/pictures.js';
+import { CdpSession, type CdpClient, type Target } from '../wire/cdp-client.js';
 import { performCommand, readLiveCommand, withLimits, type LiveCommand } from './live-commands.js';
 
 /** A message from the server to the live view page. Binary messages are JPEG pictures. */
@@ -28,8 +27,6 @@ export interface LiveTab {
   readonly url: string;
 }
 
-type PicturedBrowser = Pictured & { readonly pipe: CdpBrowser };
-
 /**
  * One viewer's live view of a browser: sends pictures and tabs, performs commands. It has its own CDP connection, which
  * does not disturb the client.
@@ -38,16 +35,24 @@ export class LiveView {
   readonly #socket: WebSocket;
   readonly #browser: PicturedBrowser;
   readonly #mode: LiveMode;
+  readonly #onInput: (targetId: string) => void;
   readonly #tabs = new Map<string, LiveTab>();
   #cdp: CdpClient | undefined;
   #shown: ShownTab | undefined;
   /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
   #chosen: string | undefined;
 
-  constructor(socket: WebSocket, browser: PicturedBrowser, mode: LiveMode) {
+  /** @param onInput Called with the id of the tab after each command that was performed there. */
+  constructor(
+    socket: WebSocket,
+    browser: PicturedBrowser,
+    mode: LiveMode,
+    onInput: (targetId: string) => void = () => {},
+  ) {
     this.#socket = socket;
     this.#browser = browser;
     this.#mode = mode;
+    this.#onInput = onInput;
     send(socket, { type: 'mode', ...mode });
     this.#open().catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
     const perform = withLimits((command) => this.#perform(command));
@@ -59,12 +64,12 @@ export class LiveView {
   }
 
   /** Ends the view with its lease: no further picture is sent, and no further command performed. */
-  cut(): void {
-    this.#close(GOING_AWAY, 'The session has ended.');
+  cut(reason = 'The session has ended.'): void {
+    this.#close(GOING_AWAY, reason);
   }
 
   async #open(): Promise<void> {
-    const cdp = await sourceOver(this.#browser.pipe)({
+    const cdp = await this.#browser.source({
       'Target.targetCreated': ({ targetInfo }) => this.#update(targetInfo),
       'Target.targetInfoChanged': ({ targetInfo }) => this.#update(targetInfo, 'navigation'),
       'Target.targetDestroyed': ({ targetId }) => {
@@ -82,7 +87,11 @@ export class LiveView {
   async #perform(command: LiveCommand): Promise<void> {
     const { readOnly } = this.#mode;
     if (command.type === 'watch') this.#choose(command.id, readOnly);
-    else if (this.#shown && !readOnly) await performCommand(this.#shown.ask, command);
+    else if (this.#shown && !readOnly) {
+      const { ask, targetId } = this.#shown;
+      await performCommand(ask, command);
+      this.#onInput(targetId);
+    }
   }
 
   #choose(targetId: string, readOnly: boolean): void {

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import { parseJson } from '../../shared/json.js';
-import { isPageUrl } from '../../shared/urls.js';
-import type { ResultOf } from '../../wire/message.js';
+import { parseJson } from '../shared/json.js';
+import { isPageUrl } from '../shared/urls.js';
+import type { ResultOf } from '../wire/message.js';
 
 const number = v.pipe(v.number(), v.finite());
 
