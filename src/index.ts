@@ -64,6 +64,7 @@ export type {
   RunOptions,
 } from './calls/options.js';
 export type { Callback, LeaseFacts } from './calls/callback.js';
+export type { HandoffAnswer, HandoffFacts, HandoffOptions } from './features/handoff/options.js';
 export type { LibraryTypes, ReconnectOptions as ReconnectSettings, RetryOptions } from './lease/options.js';
 export type { RefusedHost } from './features/allowed-hosts/options.js';
 export type { ArtifactsOptions } from './features/artifacts/options.js';

@@ -1,5 +1,5 @@
 import type { Connector } from '../drivers/connector.js';
-import { factsOf, type Callback, type LeaseFacts } from './callback.js';
+import { factsOf, namesOfFacts, type Callback, type LeaseFacts } from './callback.js';
 import { loadDrivers } from './load-drivers.js';
 import type { Lease } from '../lease/lease.js';
 import type { LibraryTypes } from '../lease/options.js';
@@ -61,7 +61,7 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   const advise = adviceInside();
   const opening = loadLease().then(async ({ openLease, createFeatures }) => {
     const features = await createFeatures(settings);
-    const addedNames = ['session', 'signal', ...Object.keys(factsOf(features))];
+    const addedNames = ['session', 'signal', ...namesOfFacts(features)];
     return openLease({ pools, settings, connector, loadDrivers, advise, features, addedNames });
   });
   return fromHere(withAbortGrace(settings.signal, callAndEnd(opening, fn)));
@@ -76,7 +76,7 @@ async function callAndEnd<Handles, Value, Session extends object>(
   let value: Value;
   try {
     await lease.beginRun();
-    const facts = factsOf(lease.features);
+    const facts = factsOf(lease);
     value = await lease.runCallback(inside(lease, (work) => fn({ ...facts, ...work })));
   } catch (error) {
     await lease.end({ status: 'failed', error });
@@ -236,7 +236,7 @@ const NAMES = Object.keys({
 } satisfies Record<Exclude<keyof PooledBrowser<unknown>, symbol | keyof FeatureFacts>, 0>);
 
 function namesWith(features: LeaseFeatures): string[] {
-  return [...NAMES, ...Object.keys(factsOf(features))];
+  return [...NAMES, ...namesOfFacts(features)];
 }
 
 /** The public object of a lease. Its handles are always those of the present connection. */
@@ -253,7 +253,7 @@ function pooledBrowser<Handles, Session extends object>(
   const browser = {
     session,
     signal,
-    ...factsOf(features),
+    ...factsOf(lease),
     use: <Value>(fn: (handles: Handles) => Value | PromiseLike<Value>) => link.use(fn),
     reconnect: () => link.renew(),
     downloads: features.downloads.files,

@@ -5,6 +5,7 @@ import { relay, type RelayHandles } from '../drivers/relay.js';
 import { openInFirstPage } from '../wire/page-session.js';
 import type { AnySocket, Socket } from '../drivers/socket.js';
 import { verifyGrant } from '../lease/verify-connection.js';
+import type { HandoffAnswer } from '../features/handoff/options.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
 import type { PoolList } from '../pool/browser-pool.js';
@@ -15,6 +16,7 @@ import { duration } from '../shared/errors.js';
 import { ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { isNameConflict } from '../shared/service-errors.js';
 import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
+import { askPerson } from './handoff.js';
 import { adviceInside } from './nesting.js';
 import { Refusal } from './proxy-client.js';
 import type { RunSummary } from './run.js';
@@ -57,7 +59,7 @@ export const NOT_LOADED = 'An extension can connect only to a browser in which a
 const NO_CLIENT = new Error('The client has disconnected.');
 
 /** The part of a lease that a proxy uses. */
-type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'context' | 'features' | 'end'>;
+type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'context' | 'features' | 'end' | 'pause'>;
 
 /** What a client may know of the lease of its browser. Times are in ms. */
 export interface ProxiedLease {
@@ -139,6 +141,8 @@ export class ProxiedBrowser {
   #leasedAt = 0;
   #keeping: NodeJS.Timeout | undefined;
   #onEnded: (summary: RunSummary<object> | undefined) => void = () => {};
+  #handoffs = 0;
+  #lastHandoff = 0;
 
   constructor(plan: ProxyPlan, { name, protocol, notice, lifetime }: FirstClient) {
     this.#plan = plan;
@@ -209,6 +213,26 @@ export class ProxiedBrowser {
     return this.#connected!.features.lifetime.facts.extend(ms);
   }
 
+  /** When a person used the browser last (`clock.now()`); 0 if none did. */
+  get lastHandoff(): number {
+    return this.#handoffs > 0 ? clock.now() : this.#lastHandoff;
+  }
+
+  /** Asks a person to use the browser, which is kept meanwhile. @param options What `handoff` takes, unchecked. */
+  async handOff(options: unknown, signal: AbortSignal): Promise<HandoffAnswer> {
+    const lease = await raceAbort(this.#lease, signal);
+    this.over.throwIfAborted();
+    this.#handoffs++;
+    clock.clearTimeout(this.#keeping);
+    try {
+      return await askPerson(lease, options, { signal });
+    } finally {
+      this.#handoffs--;
+      this.#lastHandoff = clock.now();
+      this.#keep(false);
+    }
+  }
+
   /** Disconnects the clients and releases the browser, once. Never rejects. */
   end(reason: unknown): ProxiedBrowser['ended'] {
     if (!this.over.aborted) void this.#end(reason).then(this.#onEnded);
@@ -258,6 +282,12 @@ export class ProxiedBrowser {
     if (this.clients > 0) return;
     this.#used.abort(NO_CLIENT);
     this.#used = new LinkedAbort();
+    this.#keep(isIdle);
+  }
+
+  /** Without a client and a person, the browser is kept for a while, or released. */
+  #keep(isIdle: boolean): void {
+    if (this.clients > 0 || this.#handoffs > 0) return;
     if (this.over.aborted) return;
     if (isIdle) return void this.end(IDLE);
     if (!this.#isKept || !this.isLeased) return void this.end(NO_CLIENT);

@@ -91,6 +91,14 @@ export function hangUp(client: WebSocket, reason: string, code = GOING_AWAY): vo
   client.once('close', () => clock.clearTimeout(timer));
 }
 
+interface HowToServe {
+  readonly channel: Channel;
+  readonly over: AbortSignal;
+  readonly idleTimeout: number;
+  /** When a person used the browser last (`clock.now()`), during which it is not idle. */
+  readonly lastHandoff: () => number;
+}
+
 /**
  * Passes the messages of a client to the far end of its route, until one side ends. A client that is blocked or suspended keeps its browser:
  * it is on this machine, where the end of a program closes its connections.
@@ -100,7 +108,7 @@ export function hangUp(client: WebSocket, reason: string, code = GOING_AWAY): vo
 export async function serveClient(
   client: WebSocket,
   far: FarEnd,
-  { channel, over, idleTimeout }: { channel: Channel; over: AbortSignal; idleTimeout: number },
+  { channel, over, idleTimeout, lastHandoff }: HowToServe,
 ): Promise<boolean> {
   let isIdle = false;
   let last = clock.now();
@@ -114,7 +122,7 @@ export async function serveClient(
   const watch = () => {
     // A page may work on a command for long.
     if (far.methodsInFlight.length > 0) last = clock.now();
-    const left = idleTimeout - (clock.now() - last);
+    const left = idleTimeout - (clock.now() - Math.max(last, lastHandoff()));
     if (left > 0) return void (timer = startTimer(left, watch));
     isIdle = true;
     const what = `No command for ${duration(idleTimeout)}: the browser was released.`;

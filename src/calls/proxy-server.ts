@@ -25,6 +25,7 @@ import {
   sourceFault,
 } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
+import { answerHandoff } from './handoff-request.js';
 import { askBrowser, expectMethod, type DebuggingAnswer } from './debugging-requests.js';
 import { answerLease } from './lease-requests.js';
 import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
@@ -33,7 +34,7 @@ import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-cli
 
 /** The paths below the secret: of the browser, of a named browser, of its pages and its lease, and of the requests of a debugging port. */
 const PATH =
-  /^(?:\/(?!(?:json|session|devtools|playwright|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|(?<lease>\/lease)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+|\/(?:activate|close)\/[\w-]+)\/?)?$/;
+  /^(?:\/(?!(?:json|session|devtools|playwright|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|(?<lease>\/lease)|(?<handoff>\/handoff)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+|\/(?:activate|close)\/[\w-]+)\/?)?$/;
 
 const NO_NAME =
   'A name has 1 to 64 letters, digits, ".", "_" and "-", and is not json, session, devtools, playwright, "." or "..".';
@@ -83,6 +84,8 @@ interface Place {
   readonly json: string | undefined;
   /** The request is about the lease of a named browser. */
   readonly isOfLease: boolean;
+  /** A program asks for a person. */
+  readonly isHandoff: boolean;
   /** Of a client with another protocol than the browser. */
   readonly endpoint: ProxyEndpoint | undefined;
   /** Id of the browser extension that sends the request. */
@@ -221,6 +224,7 @@ export class ProxyServer implements AsyncDisposable {
     try {
       const place = this.#placeOf(request);
       if (place.endpoint) this.#expectServed(place.endpoint);
+      if (place.isHandoff) return await this.#askPerson(request, response, place, gone.signal);
       const answer = await this.#answerTo(request, place, gone.signal);
       const isText = 'text' in answer;
       const body = isText ? answer.text : JSON.stringify(answer.json);
@@ -231,6 +235,22 @@ export class ProxyServer implements AsyncDisposable {
       const { status, message } = refusalOf(error);
       response.writeHead(status, PLAIN_TEXT).end(`${message}\n`);
     }
+  }
+
+  /** Answers a program that asks for a person. @throws Refusal */
+  async #askPerson(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { key, name }: Place,
+    gone: AbortSignal,
+  ): Promise<void> {
+    const browser = key === undefined ? undefined : this.#named.get(key);
+    if (!browser?.isLeased)
+      throw new Refusal(409, `There is no browser "${name}" now. Connect a client to it, and ask again.`);
+    const { status, body } = await answerHandoff(request, (options) => browser.handOff(options, gone));
+    response
+      .writeHead(status, { 'content-type': 'application/json; charset=utf-8' })
+      .end(JSON.stringify(body));
   }
 
   async #answerTo(request: IncomingMessage, place: Place, signal: AbortSignal): Promise<DebuggingAnswer> {
@@ -275,9 +295,10 @@ export class ProxyServer implements AsyncDisposable {
     const own = isTwice ? rest.slice(length) : rest;
     const endpoint = this.#plan.endpoints.find(({ path: first }) => own.split('/')[1] === first);
     const parts = PATH.exec(endpoint ? own.slice(endpoint.path.length + 1) : own)?.groups;
-    const { name, bidi, page, json, lease } = parts ?? {};
-    const isOfDebugging = [bidi, page, json, lease].some((part) => part !== undefined);
-    if (!parts || (lease !== undefined && name === undefined)) throw new Refusal(404, NO_PATH);
+    const { name, bidi, page, json, lease, handoff } = parts ?? {};
+    const isOfNamed = lease !== undefined || handoff !== undefined;
+    const isOfDebugging = isOfNamed || [bidi, page, json].some((part) => part !== undefined);
+    if (!parts || (isOfNamed && name === undefined)) throw new Refusal(404, NO_PATH);
     if (endpoint && isOfDebugging) throw new Refusal(404, notOfDebugging(endpoint.path));
     const key = this.#plan.settings.share ? '' : name;
     return {
@@ -287,6 +308,7 @@ export class ProxyServer implements AsyncDisposable {
       page,
       json,
       isOfLease: lease !== undefined,
+      isHandoff: handoff !== undefined,
       endpoint,
       extension: extensionOf(headers),
     };
@@ -305,8 +327,8 @@ export class ProxyServer implements AsyncDisposable {
   }
 
   /** Checks what can be refused before a browser is leased. @throws Refusal */
-  #expectClient({ json, isOfLease, protocol, endpoint }: Place, request: IncomingMessage): void {
-    if (json !== undefined || isOfLease) throw new Refusal(404, NO_PATH);
+  #expectClient({ json, isOfLease, isHandoff, protocol, endpoint }: Place, request: IncomingMessage): void {
+    if (json !== undefined || isOfLease || isHandoff) throw new Refusal(404, NO_PATH);
     if (protocol === 'bidi' && this.#allowed) throw new Refusal(400, NO_BIDI);
     if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
     if (endpoint) this.#expectServed(endpoint, request);
@@ -341,7 +363,9 @@ export class ProxyServer implements AsyncDisposable {
           this.#waiting.delete(waiting);
           this.#connected++;
           emit({ type: 'connected', ...named, sessionId });
-          const how = { channel, over: browser.over, idleTimeout: isExtension ? Infinity : idleTimeout };
+          const lastHandoff = () => browser.lastHandoff;
+          const longest = isExtension ? Infinity : idleTimeout;
+          const how = { channel, over: browser.over, idleTimeout: longest, lastHandoff };
           const isIdle = await serveClient(client, far, how);
           this.#connected--;
           browser.isBeingLeft = true;

@@ -88,6 +88,7 @@ The command gets these environment variables, which only its user and root can r
   BROWSER_POOL_WEBDRIVER_WS_URL  WebSocket URL for WebDriver BiDi, if the service has one
   BROWSER_POOL_SESSION_ID        id of the session
   BROWSER_POOL_LIVE_VIEW_URL     page that shows the browser, if it has a window
+  BROWSER_POOL_HANDOFF_URL       asks a person to use the browser: POST {"message": "Log in."}
 The WebSocket URLs contain a secret. Do not pass them as arguments, which all users can read. For
 programs that take the URL only as an argument, --local-endpoint opens a CDP address on 127.0.0.1
 with a random path instead of the secret. It works while the command runs. The command finds it in

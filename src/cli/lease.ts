@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { RunEvent } from '../calls/events.js';
 import { leaseSession } from '../calls/lease-browser.js';
 import type { RunSummary } from '../calls/run.js';
@@ -11,6 +12,7 @@ import { isLeaseExpiredError } from '../shared/lease-errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import { leaseSettings, type LeaseCommandOptions } from './options.js';
 import { note, oneLine } from './terminal.js';
+import { environment } from '../shared/environment.js';
 
 /** A leased browser that another program drives. The caller must call `end`. */
 interface SessionLease<Handles> extends AsyncDisposable {
@@ -110,6 +112,8 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
       return `The browser reaches ${oneLine(event.host)} through this machine.`;
     case 'request-refused':
       return `The browser did not load from ${oneLine(event.host)}, which is not allowed.`;
+    case 'handoff':
+      return describeHandoff(event.url, event.message);
     case 'replays':
       return event.error && `The replays could not be listed: ${oneLine(event.error.message)}`;
     default:
@@ -121,6 +125,16 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
 function liveViewHere({ browser_live_view_url: text = '' }: BrowserSession): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.hostname === '127.0.0.1' ? `Live view: ${url.href}` : undefined;
+}
+
+/** The bell of the terminal calls the person. */
+function describeHandoff(url: string, message: string): string {
+  if (process.stderr.isTTY) process.stderr.write('\u0007');
+  const { port } = new URL(url);
+  const tunnel = environment.isOverSsh()
+    ? `\nOn your own machine, forward the port first: ssh -L ${port}:127.0.0.1:${port} ${hostname()}`
+    : '';
+  return `A person is needed: ${oneLine(message)}\nOpen ${url}${tunnel}`;
 }
 
 /** Describes each recording of a lease. */

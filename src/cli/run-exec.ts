@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import { PlaywrightEndpoint } from '../calls/playwright-endpoint/playwright-endpoint.js';
+import { askPerson } from '../calls/handoff.js';
 import { serveProxy } from '../calls/serve-proxy.js';
 import { openSocket } from '../drivers/open-browser.js';
 import type { Protocol } from '../drivers/connector.js';
@@ -16,8 +17,10 @@ import { onAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import type { Trust } from '../shared/network.js';
 import { isLeaseExpiredError } from '../shared/lease-errors.js';
+import type { OpenCdp } from '../wire/forms.js';
 import { signalChild } from '../shared/runtime.js';
 import { CliError, EXIT, exitCodeOf } from './errors.js';
+import { openHandoffAddress } from './handoff-server.js';
 import type { Interruption } from './interruption.js';
 import { createLeaseLog, describeReplays, leaseFromCommand } from './lease.js';
 import { leaseSettings, NO_FAILURES, type LeaseCommandOptions } from './options.js';
@@ -64,6 +67,8 @@ interface Addresses {
   readonly cdp?: string | undefined;
   readonly bidi?: string | undefined;
   readonly liveView?: string | undefined;
+  /** Where the command asks for a person. */
+  readonly handoff?: string | undefined;
   /** On this machine, over CDP. */
   readonly local?: string | undefined;
   /** On this machine, over Playwright's own protocol. */
@@ -103,7 +108,15 @@ async function withLease(
       exposing ? exposing.handles.openClient(signal) : openSocket(grant, { protocol: 'cdp', trust, signal });
     await using endpoint = localEndpoint || isReplaced ? await openSharedEndpoint(openClient) : undefined;
     const local = endpoint?.url;
-    const code = await run({ ...addresses, local, ...(isReplaced && { cdp: local }) });
+    // A further WebSocket of this process would be another lease.
+    const isSeen = !exposing && !endsWithConnection && cdpUrl !== undefined;
+    const openCdp: OpenCdp = (signal) => openSocket(grant, { protocol: 'cdp', trust, signal, kind: 'own' });
+    const how = isSeen ? { openCdp } : {};
+    await using handoff = await openHandoffAddress((request, signal) =>
+      askPerson(lease, request, { ...how, signal }),
+    );
+    const own = { local, handoff: handoff.url };
+    const code = await run({ ...addresses, ...own, ...(isReplaced && { cdp: local }) });
     if (code !== 0) lease.features.replays?.fail(new Error(`The command exited with ${code}.`));
     return code;
   } finally {
@@ -150,7 +163,9 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
     });
     if (isSuite) return await run({ playwright: proxy.playwrightUrl });
     const cdp = proxy.url.replace('http', 'ws');
-    return await run({ cdp, bidi: isLimited(options) ? undefined : `${cdp}/session`, local: cdp });
+    const bidi = isLimited(options) ? undefined : `${cdp}/session`;
+    // All clients share the browser, so any name is its name.
+    return await run({ cdp, bidi, local: cdp, handoff: `${proxy.url}/exec/handoff` });
   } finally {
     links.forEach(note);
   }
@@ -177,7 +192,7 @@ function webPage(address = ''): string | undefined {
 /** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */
 async function runCommand(
   words: readonly string[],
-  { session, cdp, bidi, liveView, local, playwright }: Addresses,
+  { session, cdp, bidi, liveView, local, playwright, handoff }: Addresses,
   passEnv: readonly string[] | undefined,
   interruption: Interruption,
 ): Promise<number> {
@@ -193,6 +208,7 @@ async function runCommand(
       BROWSER_POOL_WEBDRIVER_WS_URL: bidi,
       BROWSER_POOL_LIVE_VIEW_URL: liveView,
       BROWSER_POOL_LOCAL_CDP_WS_URL: local,
+      BROWSER_POOL_HANDOFF_URL: handoff,
       ...(playwright !== undefined && { PW_TEST_CONNECT_WS_ENDPOINT: playwright }),
     },
   });

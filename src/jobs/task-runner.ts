@@ -218,13 +218,13 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     const { fn, settings } = this.#job;
     const { taskTimeout } = settings;
     const { input, index, attempts: attempt } = task;
-    const facts = factsOf(this.#lease.features);
+    const facts = factsOf(this.#lease);
     let hasTimedOut = false;
     const call: WorkWith<Handles, Value, Session> = async ({ session, signal: leaseSignal }) => {
       const abort = new LinkedAbort(leaseSignal);
       const { signal } = abort;
       const { sessionId } = this.#lease.context;
-      const timer = startTimer(taskTimeout, () => {
+      const stopTimer = this.#lease.timers.start(taskTimeout, () => {
         hasTimedOut = !signal.aborted;
         abort.abort(new TaskTimeoutError(taskTimeout, { sessionId }));
       });
@@ -232,7 +232,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
         const work = async () => fn({ ...facts, ...handles, input, index, session, signal, attempt });
         return await raceAbort(work(), signal);
       } finally {
-        clock.clearTimeout(timer);
+        stopTimer();
         abort.dispose();
       }
     };

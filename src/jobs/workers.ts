@@ -1,4 +1,4 @@
-import { factsOf } from '../calls/callback.js';
+import { namesOfFacts } from '../calls/callback.js';
 import { adviceInside } from '../calls/nesting.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
 import { openLease } from '../lease/open-lease.js';
@@ -130,7 +130,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
       isForTasks: true,
       advise: adviceInside(),
       isOwnContextUsed,
-      addedNames: [...NAMES, ...Object.keys(factsOf(features))],
+      addedNames: [...NAMES, ...namesOfFacts(features)],
     });
   }
 

@@ -43,6 +43,9 @@ export interface LeaseFeature {
    */
   begin?(work: Work): Promise<EndWork | undefined>;
 
+  /** A person uses the browser: nothing is observed there until the returned function is called. */
+  pause?(): (() => void) | undefined;
+
   /**
    * The callback is over, and the browser is still as the callback left it. Stops what runs beside it, and takes what is wanted out of
    * the browser.

@@ -110,6 +110,17 @@ export class Hooks<Features extends FeatureSet> {
     throw failed.reason;
   }
 
+  /** Never throws, and neither does the returned function. */
+  pause(): () => void {
+    const resumes = this.#features.map((feature) => ({
+      feature,
+      resume: this.#attempt(feature, 'pause', () => feature.one.pause?.()),
+    }));
+    return () => {
+      for (const { feature, resume } of resumes) this.#attempt(feature, 'resume', () => resume?.());
+    };
+  }
+
   /** Never rejects. After a failure that a feature does not report itself, nobody knows what is left in the browser. */
   async stop(ending: LeaseEnding): Promise<void> {
     await this.#each(({ one }) => one.stop && (() => one.stop!(ending)), 'stop', ending.lease);

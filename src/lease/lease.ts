@@ -1,6 +1,6 @@
 import type { OpenConnection } from '../drivers/connection.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
-import { clock, nextTurn, startTimer } from '../shared/clock.js';
+import { nextTurn } from '../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
 import {
   CallbackTimeoutError,
@@ -8,6 +8,7 @@ import {
   LeaseExpiredError,
   LeaseOverError,
 } from '../shared/lease-errors.js';
+import { PausableTimers } from '../shared/pausable-timers.js';
 import type { Call } from './call.js';
 import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
@@ -31,6 +32,8 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   readonly browser: HeldBrowser<Session>;
   /** The facts about the call and its browser. */
   readonly context: LeaseContext<AnyStep, Session>;
+  /** They stand still while the lease is paused. */
+  readonly timers = new PausableTimers();
   protected readonly call: Call<Session, Features>;
   /** The run of the whole lease: resolves with the function that ends it. */
   protected run: Promise<EndWork> | undefined;
@@ -62,6 +65,14 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   get isReachable(): boolean {
     const { aborted, reason } = this.context.signal;
     return !aborted || reason instanceof CallbackTimeoutError || reason instanceof LeaseExpiredError;
+  }
+
+  /** A person uses the browser: timers stand still, and features observe nothing, until the returned function is called. */
+  pause(): () => void {
+    const resumes = [this.timers.pause(), this.call.hooks.pause()];
+    return () => {
+      for (const resume of resumes) resume();
+    };
   }
 
   /** Disconnects and leaves the browser leased. Resolves with what another process needs to continue. */
@@ -227,7 +238,7 @@ export class ConnectedLease<
     const lease: LeaseContext<LeaseStep<Session>, Session> = this.context;
     const { session, signal, sessionId, settings, pool, abort, emit, time } = lease;
     const facts = { pool: pool.idOrName, sessionId };
-    const timer = startTimer(settings.timeout, () =>
+    const stopTimer = this.timers.start(settings.timeout, () =>
       abort(new CallbackTimeoutError(settings.timeout, facts)),
     );
     emit({ type: 'callback-started', sessionId });
@@ -249,7 +260,7 @@ export class ConnectedLease<
       link.explain(error);
       throw error;
     } finally {
-      clock.clearTimeout(timer);
+      stopTimer();
       emit({ type: 'callback-ended', sessionId, status });
     }
   }

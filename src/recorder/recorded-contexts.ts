@@ -77,6 +77,11 @@ export class RecordedContexts {
     this.#options.onPicture(jpeg, since);
   }
 
+  /** Emits the next picture also if it does not differ. */
+  repeat(): void {
+    this.#last = undefined;
+  }
+
   close(): void {
     this.#over.abort('closed');
   }

@@ -81,6 +81,11 @@ export class RecordedPages {
     await this.#watch?.take();
   }
 
+  /** Emits a picture soon, also if it does not differ. */
+  repeat(): void {
+    this.#watch?.repeat();
+  }
+
   close(): void {
     this.#watch?.stop();
     this.#connection.close();

@@ -27,6 +27,8 @@ export type RecordableBrowser = PicturedBrowser | BidiBrowser;
 interface SourceOfPictures {
   readonly closed: Promise<unknown>;
   picture(): Promise<unknown>;
+  /** Emits a picture soon, also if it does not differ. */
+  repeat(): void;
   close(): void;
 }
 
@@ -89,6 +91,8 @@ export class Recording {
   readonly #started = clock.now();
   /** The time of the last frame: frames are in the order of time. */
   #lastAt = 0;
+  /** No earlier moment is shown (`clock.now()`): until then, the recording was paused. */
+  #shownFrom = 0;
   /** The frame with the most bytes, which shows the most, until it is on the disk. */
   #poster: Buffer | undefined;
   #masked: MaskedPictures | undefined;
@@ -258,6 +262,19 @@ export class Recording {
     };
   }
 
+  /** Shows nothing of the browser until the returned function is called. @param why For the timeline. */
+  pause(why: string): () => void {
+    this.note('mark', why);
+    this.#timeline.isPaused = true;
+    this.#shownFrom = Infinity;
+    return () => {
+      this.#timeline.isPaused = false;
+      this.#shownFrom = clock.now();
+      // A page that is still has no other picture.
+      this.#pages?.repeat();
+    };
+  }
+
   /** Ends the recording with a last picture of the page. Resolves when the browser is no longer in use; the video is written later. */
   async stopWithPicture(): Promise<void> {
     await this.takePicture();
@@ -298,7 +315,7 @@ export class Recording {
   }
 
   #save(jpeg: Buffer, since: number): void {
-    if (this.ended) return;
+    if (this.ended || since < this.#shownFrom) return;
     if (jpeg.length > (this.#poster?.length ?? 0)) this.#poster = jpeg;
     if (this.#host.store.hasRoom(this, jpeg.length)) {
       this.#lastAt = Math.max(this.#lastAt, this.#timeOf(since));

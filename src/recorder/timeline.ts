@@ -50,6 +50,8 @@ const MAX_TEXT = 300;
 /** The events of a recording. */
 export class Timeline {
   readonly entries: TimelineEntry[] = [];
+  /** Adds nothing but what is in every timeline. */
+  isPaused = false;
   readonly #categories: ReadonlySet<string> | undefined;
   readonly #timeOf: (moment: number) => number;
   readonly #onChange: (entry: TimelineEntry, index?: number) => void;
@@ -82,7 +84,8 @@ export class Timeline {
   add(kind: TimelineEntry['kind'], text: string, status?: string, moment = clock.now()): number | undefined {
     const category = CATEGORIES[kind];
     const most = category === 'call' ? MOST : MOST_OF_PAGES;
-    if (category && (!this.includes(category) || this.entries.length >= most)) return undefined;
+    if (category && (this.isPaused || !this.includes(category) || this.entries.length >= most))
+      return undefined;
     const entry = { at: this.#timeOf(moment), kind, text: excerpt(text, MAX_TEXT) };
     const added = status === undefined ? entry : { ...entry, status: excerpt(status, MAX_TEXT) };
     this.#onChange(added);

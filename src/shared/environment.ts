@@ -67,6 +67,8 @@ export const environment = {
    * @param passed Names of secret variables that the user wants to pass.
    */
   forProgram: (passed: readonly string[] = []): NodeJS.ProcessEnv => programVariables(process.env, passed),
+  /** A person uses this machine over SSH. */
+  isOverSsh: (): boolean => read('SSH_CONNECTION') !== undefined,
   /**
    * The arguments and variables for a Node process that sends requests for this one: with the certificates and proxies
    * of this process, without its loaders and inspectors. `packages`: further arguments for a program that imports packages.

@@ -106,6 +106,25 @@ export function isConnectionDroppedError(error: unknown): error is ConnectionDro
   return isError(error) && error.name === 'ConnectionDroppedError';
 }
 
+/** Nobody answered a hand-off within its `timeout`. The lease goes on. */
+export class HandoffTimeoutError extends PooledBrowserError {
+  override readonly name = 'HandoffTimeoutError' as const;
+  override readonly code = 'ERR_HANDOFF_TIMEOUT' as const;
+
+  /** The timeout in ms. */
+  readonly timeout: number;
+
+  constructor(timeout: number, facts?: ErrorFacts) {
+    super(`Nobody answered the hand-off within ${duration(timeout)} (option timeout of handoff).`, facts);
+    this.timeout = timeout;
+  }
+}
+
+/** Returns true if nobody answered a hand-off within its `timeout`. */
+export function isHandoffTimeoutError(error: unknown): error is HandoffTimeoutError {
+  return isError(error) && error.name === 'HandoffTimeoutError' && 'timeout' in error;
+}
+
 /** A method of the lease, or of its browser, contexts, pages or frames, was called after its end. The library's error is the `cause`. */
 export class LeaseOverError extends PooledBrowserError {
   override readonly name = 'LeaseOverError' as const;

@@ -114,6 +114,7 @@ const response = v.looseObject({
 
 const ofFrame = v.looseObject({ frameId: text });
 const ofRequest = v.looseObject({ requestId: text });
+const ofContext = v.looseObject({ context: text });
 
 const networkHeaders = v.array(v.looseObject({ name: text }));
 const ofNetworkRequest = v.looseObject({
@@ -221,6 +222,14 @@ export const EVENTS = {
     }),
   }),
   'browsingContext.downloadWillBegin': v.looseObject({}),
+  'browsingContext.userPromptOpened': v.looseObject({ context: text, type: text, message: text }),
+  'browsingContext.userPromptClosed': ofContext,
+  'input.fileDialogOpened': ofContext,
+  'Page.fileChooserOpened': v.looseObject({
+    frameId: text,
+    mode: may(text),
+    backendNodeId: may(v.number()),
+  }),
   'Fetch.authRequired': v.looseObject({
     requestId: text,
     request,
@@ -269,7 +278,6 @@ const EVENTS_OF_LIBRARIES = {
   'Network.webSocketClosed': ofRequest,
 };
 
-const ofContext = v.looseObject({ context: text });
 const ofNavigation = v.looseObject({
   context: text,
   url: text,
@@ -296,9 +304,6 @@ const BIDI_EVENTS_OF_LIBRARIES = {
   'browsingContext.navigationAborted': ofNavigation,
   'browsingContext.domContentLoaded': ofNavigation,
   'browsingContext.load': ofNavigation,
-  'browsingContext.userPromptOpened': v.looseObject({ context: text, type: text, message: text }),
-  'browsingContext.userPromptClosed': ofContext,
-  'input.fileDialogOpened': ofContext,
   'log.entryAdded': v.pipe(
     v.looseObject({
       type: text,
@@ -355,6 +360,7 @@ export const RESULTS = {
   'Target.createBrowserContext': v.object({ browserContextId: text }),
   'Storage.getStorageKey': v.object({ storageKey: text }),
   'DOM.getFrameOwner': v.object({ backendNodeId: v.number() }),
+  'DOM.resolveNode': v.object({ object: v.object({ objectId: may(text) }) }),
   'DOM.describeNode': v.object({ node: v.object({ attributes: may(v.array(text)) }) }),
   'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
   'Page.getFrameTree': v.object({ frameTree }),

@@ -75,8 +75,12 @@ export class Stack implements LayerStack {
     this.#add(this.#between, layers);
   }
 
-  addFirst(...layers: readonly Layer[]): void {
+  addFirst(...layers: readonly Layer[]): () => void {
     this.#add(this.#first, layers);
+    return () => {
+      for (const layer of layers) this.#first.splice(this.#first.indexOf(layer), 1);
+      this.#forget();
+    };
   }
 
   addLimits(...layers: readonly Layer[]): void {
@@ -85,6 +89,10 @@ export class Stack implements LayerStack {
 
   #add(list: Layer[], layers: readonly Layer[]): void {
     list.push(...layers);
+    this.#forget();
+  }
+
+  #forget(): void {
     this.#ofCommands.clear();
     this.#ofEvents.clear();
   }

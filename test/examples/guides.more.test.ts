@@ -5,6 +5,7 @@ import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { useLocalPool } from '../support/local.js';
 import { Program, variablesOf, type Environment } from '../support/program.js';
 import { Site } from '../support/site.js';
+import { reply } from '../features/handoff/support.js';
 import { EXAMPLE_TIMEOUT, runCommand } from './support.js';
 
 const used = useLocalPool({
@@ -124,6 +125,23 @@ it(
     const [, variable] = /CDP in `(\w+)`/.exec(skill)!;
     expect(await run(`${exec} sh -c 'echo $${variable}'`)).toMatch(/^ws:/);
     expect(used.local.stats().leased).toBe(0);
+  },
+  EXAMPLE_TIMEOUT,
+);
+
+it(
+  'handoff: prints where the person answers, and goes on with the answer',
+  async () => {
+    await using site = await Site.open((_, response) => {
+      response.setHeader('content-type', 'text/html');
+      response.end('<link rel=icon href=data:,><title>Log in</title>');
+    });
+    const guide = readFileSync('examples/guides/handoff.md', 'utf8');
+    const running = runnerOf(guide, { 'https://shop.example.com': site.url })(commandsOf(guide)[0]!);
+    await expect.poll(() => programs?.stdout).toMatch(/Please log in\. http\S+\/\n/);
+    const [, url] = /Please log in\. (http\S+)/.exec(programs.stdout)!;
+    await reply(url!);
+    expect(await running).toMatch(/^Please log in\. http\S+\nLog in\n$/);
   },
   EXAMPLE_TIMEOUT,
 );

@@ -211,7 +211,7 @@ export const BREAKS: readonly Break[] = [
   broken(
     'a callback has a timeout',
     'lease/lease.ts',
-    ['startTimer(settings.timeout, () =>', 'startTimer(Number.POSITIVE_INFINITY, () =>'],
+    ['this.timers.start(settings.timeout, () =>', 'startTimer(Number.POSITIVE_INFINITY, () =>'],
     'lease/lease.test',
     'lease/features',
   ),

@@ -30,6 +30,7 @@ export class Artifacts implements LeaseFeature {
   readonly #signal: AbortSignal | undefined;
   /** Of the run. */
   readonly #paths: string[] = [];
+  readonly #collectors = new Set<ArtifactCollector>();
   readonly summary: ArtifactsResult = { artifacts: this.#paths };
 
   constructor(options: ArtifactsSettings, signal: AbortSignal | undefined) {
@@ -41,10 +42,19 @@ export class Artifacts implements LeaseFeature {
     await prepareFolder(this.#options.folder, 'artifacts.folder');
   }
 
+  pause(): () => void {
+    const resumes = [...this.#collectors].map((one) => one.pause());
+    return () => {
+      for (const resume of resumes) resume();
+    };
+  }
+
   async begin(work: Work<StepOf<ArtifactsSteps>>) {
     const collector = await ArtifactCollector.begin(work, this.#options, this.#signal);
     if (!collector) return undefined;
+    this.#collectors.add(collector);
     return async (end: WorkEnd | undefined): Promise<ArtifactsResult> => {
+      this.#collectors.delete(collector);
       const artifacts = await collector.collect(end);
       if (work.kind === 'run') this.#paths.push(...artifacts);
       return { artifacts };
@@ -65,6 +75,7 @@ export class ArtifactCollector {
   readonly #log = new ConsoleLog();
   readonly #errors: Error[] = [];
   #isTracing = false;
+  #isPaused = false;
 
   /** Resolves to undefined if the connector does not observe pages, or fails to. @param signal The caller's: no file is waited for after an abort. */
   static async begin(
@@ -96,8 +107,15 @@ export class ArtifactCollector {
     this.#connection = connection;
     this.#options = options;
     this.#signal = signal;
-    const onReport = options.console ? this.#log.add : undefined;
+    const add: ConsoleLog['add'] = (report) => this.#isPaused || this.#log.add(report);
+    const onReport = options.console ? add : undefined;
     this.#observation = connection.observe!({ handles, scope, onReport });
+  }
+
+  /** Drops what pages report until the returned function is called. */
+  pause(): () => void {
+    this.#isPaused = true;
+    return () => (this.#isPaused = false);
   }
 
   /** Ends the observation, and resolves with the paths of the files. Never rejects. @param end Undefined: no file is wanted. */

@@ -25,6 +25,7 @@ const MAX_BYTES = 512 * 1024 * 1024;
 /** Milliseconds that the callback waits for the recording: otherwise the replay would lack what comes first. */
 const ATTACH_TIMEOUT = 2_000;
 const DAY = 86_400_000;
+const PAUSED = 'A person uses the browser, which is not recorded.';
 
 const writing = new RecordingProcess();
 /** By their folders and limits. */
@@ -60,6 +61,8 @@ export class ClientRecording {
   /** The last call of the library that failed. */
   #failedCall: { readonly text: string; readonly failed: string } | undefined;
   #unguard = () => {};
+  #isPaused = false;
+  #resume = () => {};
 
   constructor(lease: FeatureContext<ReplaysStep>, settings: RecordingSettings) {
     this.#lease = lease;
@@ -117,6 +120,17 @@ export class ClientRecording {
     return (failed) => {
       if (failed !== undefined) this.#failedCall = { text, failed };
       end?.(failed);
+    };
+  }
+
+  /** Shows nothing of the browser until the returned function is called. */
+  pause(): () => void {
+    this.#isPaused = true;
+    if (this.#started) this.#resume = this.#started.pause(PAUSED);
+    return () => {
+      this.#isPaused = false;
+      this.#resume();
+      this.#resume = () => {};
     };
   }
 
@@ -200,6 +214,7 @@ export class ClientRecording {
     const plan = { framerate: frameRate, maxDuration, isSingle, hide, goesOn: true };
     const onStarted = (recording: Recording) => {
       this.#started = recording;
+      if (this.#isPaused) this.#resume = recording.pause(PAUSED);
       const beforeEnd = () => recording.stop('lease-ended');
       this.#unguard = beforeProcessEnds({ beforeEnd });
       emit({ type: 'recording-started', sessionId, replay: this.replay! });

@@ -101,6 +101,10 @@ export class Replays implements LeaseFeature {
     };
   }
 
+  pause(): (() => void) | undefined {
+    return this.#client?.pause();
+  }
+
   async stop({ status, error }: LeaseEnding): Promise<void> {
     if (!this.#isRecording) return;
     this.#calls?.stop();

@@ -5,13 +5,11 @@ import { sendInput } from './live-input.js';
 
 type Send = (command: LiveCommand) => void;
 
-/** Opens the WebSocket of a live view. A page adds messages of its own to those of the live view. */
-export function openLive<Message>(url: string, onMessage: (message: Message | Blob) => void): WebSocket {
+/** Opens the WebSocket of a live view. @param onMessage Receives JSON, and pictures as a `Blob`. */
+export function openLive(url: string, onMessage: (data: string | Blob) => void): WebSocket {
   const socket = new WebSocket(url.replace(/^http/, 'ws'));
   socket.binaryType = 'blob';
-  socket.addEventListener('message', ({ data }: MessageEvent<string | Blob>) =>
-    onMessage(typeof data === 'string' ? (JSON.parse(data) as Message) : data),
-  );
+  socket.addEventListener('message', ({ data }: MessageEvent<string | Blob>) => onMessage(data));
   return socket;
 }
 

@@ -13,14 +13,15 @@ const screen = new LiveScreen((command) => {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
 });
 /** Missing if the lease had ended before the page opened. */
-const socket = 'ended' in byId('state').dataset ? undefined : openLive<LiveMessage>(location.href, onMessage);
+const socket = 'ended' in byId('state').dataset ? undefined : openLive(location.href, onMessage);
 socket?.addEventListener('close', ({ reason }) => void showEnd(reason));
 
 void showSession();
 
 if (!socket) void showEnd('');
 
-function onMessage(message: LiveMessage | Blob): void {
+function onMessage(data: string | Blob): void {
+  const message = typeof data === 'string' ? (JSON.parse(data) as LiveMessage) : data;
   if (!(message instanceof Blob) && message.type === 'mode') return start(message);
   const title = screen.show(message);
   if (title !== undefined) document.title = `${title || 'Live view'} · Live view`;
