@@ -9,10 +9,9 @@ import * as withPlaywright from '../../../src/playwright.js';
 import * as withPuppeteer from '../../../src/puppeteer.js';
 import { startLocalPool } from '../../../src/local.js';
 import { cdp, kernel } from '../../../src/services.js';
-import type { ReplayFacts } from '../../../src/recorder/page/replay-page.js';
 import { startChromium } from '../../support/chromium.js';
 import { Site } from '../../support/site.js';
-import { savedFacts } from '../../local/replays/support.js';
+import { COMPLETE, readReplay, RECORD } from './support.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'by-client-'));
 let browser: Awaited<ReturnType<typeof startChromium>>;
@@ -28,18 +27,7 @@ afterAll(async () => {
 });
 
 const PAGE = 'data:text/html,<title>Shop</title><h1>Shop</h1><button>Buy</button>';
-/** A busy machine writes the video late. */
-const RECORD = { replays: 'record', replaysTimeout: 120_000 } as const;
 const LIBRARIES = { playwright: withPlaywright, puppeteer: withPuppeteer } as const;
-
-/** The page and the files of a replay. */
-function read({ replay_view_url: link }: Replay) {
-  const path = fileURLToPath(link!);
-  const own = join(path, '..');
-  return { facts: savedFacts(path) as unknown as ReplayFacts, files: readdirSync(own).toSorted(), own };
-}
-
-const COMPLETE = ['index.html', 'poster.jpg', 'recording.jsonl', 'replay.json', 'video.webm'];
 
 describe.each(['playwright', 'puppeteer'] as const)('a service without recordings, with %s', (library) => {
   const { withPooledBrowser } = LIBRARIES[library] as typeof withPlaywright;
@@ -66,7 +54,7 @@ describe.each(['playwright', 'puppeteer'] as const)('a service without recording
     const [replay] = run.replays;
     expect(run.replays).toHaveLength(1);
     expect(replay).toMatchObject({ name, recorded_by: 'client', access: 'public' });
-    const { facts, files, own } = read(replay!);
+    const { facts, files, own } = readReplay(replay!);
     expect(files).toEqual(COMPLETE);
     expect(statSync(own).mode & 0o777).toBe(0o700);
     for (const file of files) expect(statSync(join(own, file)).mode & 0o777).toBe(0o600);
@@ -96,7 +84,7 @@ describe.each(['playwright', 'puppeteer'] as const)('a service without recording
     );
     const { replays, moment, replayStatus } = runOf(error)!;
     expect(replayStatus).toBe('ready');
-    const { facts } = read(replays[0]!);
+    const { facts } = readReplay(replays[0]!);
     const failed = facts.timeline.find(({ kind }) => kind === 'failed');
     expect(failed).toMatchObject({ text: 'The cart is empty. · More lines.' });
     expect(facts.result).toBe('failed');
@@ -147,7 +135,7 @@ it('names the tasks of a map in the recording of their lease, and links to the m
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   expect(outcomes[0]).not.toHaveProperty('moment');
   expect(outcomes[1]!.moment).toMatch(/^file:.*index\.html#t=[\d.]+$/);
-  const { facts } = read(replays[0]!);
+  const { facts } = readReplay(replays[0]!);
   const told = facts.timeline.filter(({ kind }) => kind === 'mark' || kind === 'failed');
   expect(told.map(({ kind, text }) => `${kind} ${text}`)).toEqual([
     'mark first',
@@ -171,7 +159,7 @@ it('records a lease that is held, and one that another process began, each in a 
   expect(replayStatus).toBe('ready');
   expect(replays).toHaveLength(1);
   expect(replays[0]!.replay_id).not.toBe(soFar[0]!.replay_id);
-  expect(read(replays[0]!).files).toEqual(COMPLETE);
+  expect(readReplay(replays[0]!).files).toEqual(COMPLETE);
 });
 
 it('records what a client of a proxy does', async () => {
@@ -190,7 +178,7 @@ it('records what a client of a proxy does', async () => {
   await client.close();
   await proxy.close();
   expect(released).toHaveLength(1);
-  const { facts, files } = read(released[0]!);
+  const { facts, files } = readReplay(released[0]!);
   expect(files).toEqual(COMPLETE);
   expect(facts.timeline.some(({ kind, text }) => kind === 'navigation' && text.includes('Shop'))).toBe(true);
 });
@@ -203,7 +191,7 @@ it('goes on in the same recording after the connection was replaced', async () =
   await sleep(500);
   const { replays } = await lease.release();
   expect(replays).toHaveLength(1);
-  const { facts } = read(replays[0]!);
+  const { facts } = readReplay(replays[0]!);
   const navigations = facts.timeline.filter(({ kind }) => kind === 'navigation').map(({ text }) => text);
   expect(navigations.join()).toMatch(/Shop.*Again/s);
 });
@@ -225,7 +213,7 @@ it('leaves a video of what a browser showed until it was lost', async () => {
   expect(error).toMatchObject({ code: 'ERR_BROWSER_LOST' });
   const { replays, replayStatus } = runOf(error)!;
   expect(replayStatus).toBe('ready');
-  const { facts, files } = read(replays[0]!);
+  const { facts, files } = readReplay(replays[0]!);
   expect(files).toEqual(COMPLETE);
   expect(facts).toMatchObject({ state: 'ready', result: 'failed' });
 });
@@ -261,7 +249,7 @@ it('writes no secret of the lease into the files of its recording', async () => 
     ...RECORD,
     recording: { folder },
   });
-  const { own: path, files } = read(run.replays[0]!);
+  const { own: path, files } = readReplay(run.replays[0]!);
   for (const file of files) expect(readFileSync(join(path, file)).includes(secret)).toBe(false);
 });
 
@@ -277,7 +265,7 @@ it('shows the calls of the library and what failed in them, without what was typ
     },
     { ...RECORD, recording: { folder } },
   ).catch((reason: unknown) => reason);
-  const { facts, own, files } = read(runOf(error)!.replays[0]!);
+  const { facts, own, files } = readReplay(runOf(error)!.replays[0]!);
   expect(facts.masked).toBe('covered');
   const calls = facts.timeline.filter(({ kind }) => kind === 'call');
   expect(calls.map(({ text }) => text)).toEqual([
@@ -305,7 +293,7 @@ it('leaves out pictures of a page with a password over WebDriver BiDi alone, and
     { ...RECORD, protocol: 'bidi', recording: { folder, by: 'client' } },
   );
   const replay = run.replays.find(({ recorded_by }) => recorded_by === 'client');
-  expect(read(replay!).facts.masked).toBe('left-out');
+  expect(readReplay(replay!).facts.masked).toBe('left-out');
 });
 
 it('writes one file that contains all, and a list of the folder', async () => {
@@ -315,7 +303,7 @@ it('writes one file that contains all, and a list of the folder', async () => {
     name: 'ticket',
     recording: { folder: own, single: true },
   });
-  const { files, facts } = read(run.replays[0]!);
+  const { files, facts } = readReplay(run.replays[0]!);
   expect(files).toEqual(['index.html', 'recording.jsonl', 'replay.json']);
   expect((facts as unknown as { files: { video: string } }).files.video).toMatch(/^data:video\/webm;base64,/);
   expect(readFileSync(join(own, 'replays.html'), 'utf8')).toContain('ticket');
@@ -337,7 +325,7 @@ it('shows why something failed: a request without a response, and a dialog', asy
     },
     { ...RECORD, recording: { folder } },
   ).catch((reason: unknown) => reason);
-  const { facts } = read(runOf(error)!.replays[0]!);
+  const { facts } = readReplay(runOf(error)!.replays[0]!);
   const told = facts.timeline.map(({ kind, text, status }) => `${kind} ${text} ${status ?? ''}`);
   expect(told).toContainEqual(expect.stringMatching(/^request-failed \S+\/orders no response yet, after \d/));
   expect(told).toEqual(

@@ -13,6 +13,7 @@ import { runHere } from '../../cli/support.js';
 import { startChromium } from '../../support/chromium.js';
 import { kill, processesOf } from '../../support/processes.js';
 import { SLOW_START } from '../../support/program.js';
+import { COMPLETE } from './support.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'recorded-ends-'));
 let browser: Awaited<ReturnType<typeof startChromium>>;
@@ -35,7 +36,6 @@ async function recordingIn(own: string, ...files: string[]) {
   return { path: path(), facts: savedFacts(join(path(), 'index.html')) as unknown as ReplayFacts };
 }
 
-const COMPLETE = ['index.html', 'poster.jpg', 'recording.jsonl', 'replay.json', 'video.webm'];
 const UNFINISHED = ['frames', 'index.html', 'recording.jsonl', 'video.webm.part'];
 const helpers = () =>
   processesOf(process.env['TMPDIR']!).filter(({ command }) => command.includes('recording-process'));
