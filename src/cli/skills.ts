@@ -16,6 +16,7 @@ const TOPICS: readonly (readonly [name: string, path: string, about: string])[] 
   ['mcp-lease', 'examples/mcp-lease', 'an agent that leases and releases browsers with MCP tools'],
   ['openai-agents', 'examples/openai-agents', 'the same with the OpenAI Agents SDK'],
   ['replays', 'examples/guides/replays.md', 'a video and timeline of every lease'],
+  ['handoff', 'examples/guides/handoff.md', 'a person takes over the browser, for a login or a captcha'],
   ['log-in-once', 'examples/guides/log-in-once.md', 'keep a login as a file, and use it in later leases'],
   ['downloads', 'examples/guides/downloads.md', 'downloads and uploads of a browser on another machine'],
   ['localhost', 'examples/localhost', 'a remote browser reaches an app of this machine: exposeNetwork'],

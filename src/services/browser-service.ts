@@ -176,7 +176,7 @@ export interface Replay {
   readonly replay_view_url?: string;
   /** What opening that URL needs: nothing else, a login at the service, or the service's key. */
   readonly access?: ReplayAccess;
-  /** Name of what was recorded: that of the lease. */
+  /** Name of what was recorded: that of the lease. A recording by this process without one is named by its pool and start. */
   readonly name?: string;
   /** `'client'`: a process of this library has recorded the lease. Missing: the service has. */
   readonly recorded_by?: 'client';

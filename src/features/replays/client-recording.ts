@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Opening } from '../../drivers/extension.js';
 import type { FeatureContext } from '../../lease/feature.js';
 import { recordingsFolder } from '../../pool/local-service.js';
+import { titleOf } from '../../recorder/page/title.js';
 import { BrowserPictures, type PicturedBrowser } from '../../recorder/pictures.js';
 import { Recorder } from '../../recorder/recorder.js';
 import type { RecordableBrowser, Recording } from '../../recorder/recording.js';
@@ -95,14 +96,15 @@ export class ClientRecording {
     const recording = this.#started;
     if (!recording) return undefined;
     const { replayId, startedAt, finishedAt } = recording;
-    const { name } = this.#lease.service.lease;
+    const { pool, lease } = this.#lease.service;
+    const named = { timeline: [], leaseName: lease.name, pool, startedAt: startedAt.toISOString() };
     return {
       replay_id: replayId,
-      started_at: startedAt.toISOString(),
+      started_at: named.startedAt,
       ...(finishedAt && { finished_at: finishedAt.toISOString() }),
       replay_view_url: this.#url(recording),
       access: 'public',
-      ...(name !== undefined && { name }),
+      name: titleOf(named),
       recorded_by: 'client',
     };
   }
