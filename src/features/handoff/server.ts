@@ -60,6 +60,8 @@ export class HandoffServer {
   readonly #secret = globalThis.crypto.randomUUID();
   readonly #views = new Set<LiveView>();
   readonly #connections = new Set<Socket>();
+  /** A server that is closed has no address any more, and may still answer. */
+  #host = '';
   #answer: (answer: HandoffAnswer) => void = () => {};
   /** What happened, once the hand-off is over. */
   #end: string | undefined;
@@ -94,13 +96,10 @@ export class HandoffServer {
       .unref();
   }
 
-  get #host(): string {
-    return `127.0.0.1:${(this.#loopback.server.address() as AddressInfo).port}`;
-  }
-
   async #listen(): Promise<void> {
     const { server } = this.#loopback;
     await once(server.listen(0, '127.0.0.1'), 'listening');
+    this.#host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     server.on('request', (request, response) => void this.#respond(request, response));
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
       this.#connections.add(socket);
