@@ -16,11 +16,6 @@ import type { SocketEnd } from '../wire/forms.js';
  * in `cleanupErrors`, and changes neither the result of the call nor the next step.
  */
 export interface LeaseFeature {
-  /**
-   * Longest time of one hook, in ms. It must exceed the timeouts that the feature has itself.
-   * @default 10_000
-   */
-  readonly timeout?: number;
   /** What its option asks of the lease. */
   readonly needs?: FeatureNeeds;
 
@@ -63,6 +58,11 @@ export interface LeaseFeature {
 
 /** What the option of a feature asks of a lease. */
 export interface FeatureNeeds {
+  /**
+   * Longest time of one hook, in ms. It must exceed the timeouts that the feature has itself.
+   * @default 10_000
+   */
+  readonly time?: number;
   /** The option, if it needs CDP beside the protocol of the library. */
   readonly cdp?: string;
   /** Why the browser can't be left to another process. */

@@ -7,7 +7,6 @@ import type { CallContext } from './context.js';
 import type {
   EndWork,
   FeatureContext,
-  FeatureNeeds,
   FeatureSet,
   Finished,
   LeaseEnding,
@@ -40,7 +39,7 @@ export class Hooks<Features extends FeatureSet> {
   }
 
   /** What the first feature needs that needs it. */
-  need(kind: keyof FeatureNeeds): string | undefined {
+  need(kind: 'cdp' | 'thisProcess'): string | undefined {
     return this.#features.find(({ one }) => one.needs?.[kind] !== undefined)?.one.needs?.[kind];
   }
 
@@ -208,6 +207,9 @@ export class Hooks<Features extends FeatureSet> {
   }
 }
 
-function limited<T>({ one: { timeout = TIMEOUT } }: Named, work: () => Promise<T>): Promise<T> {
+function limited<T>(
+  { one: { needs: { time: timeout = TIMEOUT } = {} } }: Named,
+  work: () => Promise<T>,
+): Promise<T> {
   return raceTimeout(timeout, work, () => new Error(`it took longer than ${duration(timeout)}`));
 }

@@ -24,7 +24,7 @@ type Connection = NonNullable<Work['connection']>;
 
 /** The option `artifacts`: files that show what happened in the browser, of a run, a task or a test. */
 export class Artifacts implements LeaseFeature {
-  readonly timeout = HOOK_TIMEOUT;
+  readonly needs = { time: HOOK_TIMEOUT };
   readonly #options: ArtifactsSettings;
   /** The caller's. */
   readonly #signal: AbortSignal | undefined;

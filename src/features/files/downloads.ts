@@ -53,7 +53,7 @@ type Context = FeatureContext<StepOf<DownloadsSteps>>;
 
 /** The downloads of a lease: with the option `downloads`, their files arrive on this machine. */
 export class Downloads implements LeaseFeature {
-  readonly timeout: number;
+  readonly needs: FeatureNeeds;
   readonly prepare?: () => Promise<void>;
   /** The files that have arrived so far. */
   readonly files: Download[] = [];
@@ -68,12 +68,8 @@ export class Downloads implements LeaseFeature {
   constructor(options: DownloadsSettings | undefined, placeholders: PlaceholderFiles) {
     this.#options = options;
     this.#placeholders = placeholders;
-    this.timeout = (options?.timeout ?? 0) + SLACK;
+    this.needs = { time: (options?.timeout ?? 0) + SLACK, ...(options && { cdp: 'downloads' }) };
     if (options) this.prepare = () => prepareFolder(options.folder, 'downloads');
-  }
-
-  get needs(): FeatureNeeds {
-    return this.#options ? { cdp: 'downloads' } : {};
   }
 
   leased(lease: Context): void {

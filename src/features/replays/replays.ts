@@ -3,6 +3,7 @@ import type { Observation } from '../../drivers/connector.js';
 import type {
   EndWork,
   FeatureContext,
+  FeatureNeeds,
   Finished,
   LeaseEnding,
   LeaseFeature,
@@ -23,7 +24,7 @@ const SLACK = 5000;
 export class Replays implements LeaseFeature {
   /** Of its hooks of the end. */
   readonly stage = 'replays';
-  readonly timeout: number;
+  readonly needs: FeatureNeeds;
   readonly #settings: ReplaysPlan;
   #lease: FeatureContext<ReplaysStep> | undefined;
   /** Since the pool leased a browser. */
@@ -46,7 +47,7 @@ export class Replays implements LeaseFeature {
   constructor(settings: ReplaysPlan) {
     this.#settings = settings;
     // All steps share `replaysTimeout`, and report what is late.
-    this.timeout = 2 * settings.replaysTimeout + SLACK;
+    this.needs = { time: 2 * settings.replaysTimeout + SLACK };
   }
 
   request(): Partial<LeaseRequest> {

@@ -15,7 +15,7 @@ type Context = FeatureContext<StepOf<StartPageSteps>>;
  */
 export class StartPage implements LeaseFeature {
   /** `connectTimeout` limits the opening of the page. */
-  readonly timeout = Number.POSITIVE_INFINITY;
+  readonly needs = { time: Number.POSITIVE_INFINITY };
   readonly #url: string;
   readonly #connectTimeout: number;
   /** What the service opens is not limited. */

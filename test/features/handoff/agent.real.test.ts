@@ -43,7 +43,6 @@ it.each(LIBRARIES)(
           page.mouse.down().then(() => done.push('down')),
           page.mouse.up().then(() => done.push('up')),
           page.keyboard.press('a').then(() => done.push('key')),
-          page.title().then((title) => done.push(title)),
           page.goto(`${site.url}/next`).then(() => done.push('next')),
         ];
         const waits = await isWaiting(Promise.any(calls));
@@ -56,7 +55,7 @@ it.each(LIBRARIES)(
     );
     const { waits, done, title } = (await run).value;
     expect({ waits, title }).toEqual({ waits: true, title: '/next' });
-    expect(done).toHaveLength(5);
+    expect(done).toHaveLength(4);
     expect(done.indexOf('down')).toBeLessThan(done.indexOf('up'));
   },
 );
