@@ -4,6 +4,8 @@ import type { LayerStack } from '../wire/layer.js';
 import type { Sessions } from '../wire/sessions.js';
 import type { WaitingTargets } from '../wire/waiting-targets.js';
 
+export type { OpenCdp } from '../wire/forms.js';
+
 /** A connection that is being opened, for what will run beside the library. */
 export interface Opening {
   /** What all clients of the browser share. */

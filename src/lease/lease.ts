@@ -1,6 +1,6 @@
 import type { OpenConnection } from '../drivers/connection.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
-import { nextTurn } from '../shared/clock.js';
+import { nextTurn, PausableTimers } from '../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
 import {
   CallbackTimeoutError,
@@ -8,7 +8,6 @@ import {
   LeaseExpiredError,
   LeaseOverError,
 } from '../shared/lease-errors.js';
-import { PausableTimers } from '../shared/pausable-timers.js';
 import type { Call } from './call.js';
 import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';

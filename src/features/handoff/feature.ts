@@ -1,10 +1,9 @@
-import type { Opening } from '../../drivers/extension.js';
+import type { OpenCdp, Opening } from '../../drivers/extension.js';
 import type { FeatureContext, LeaseFeature } from '../../lease/feature.js';
 import { LinkedAbort, onAbort, raceAbort } from '../../shared/abort.js';
 import { lazy } from '../../shared/lazy.js';
 import { LeaseOverError } from '../../shared/lease-errors.js';
 import type { StepOf } from '../../shared/telemetry.js';
-import type { OpenCdp } from '../../wire/forms.js';
 import { declareFeature } from '../declaration.js';
 import type { HandoffAnswer, HandoffFacts, HandoffRequest, HandoffSteps } from './options.js';
 

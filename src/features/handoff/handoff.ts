@@ -1,4 +1,4 @@
-import type { Opening } from '../../drivers/extension.js';
+import type { OpenCdp, Opening } from '../../drivers/extension.js';
 import type { FeatureContext } from '../../lease/feature.js';
 import { BrowserPictures, type PicturedBrowser } from '../../recorder/pictures.js';
 import { LinkedAbort, onAbort, raceAbort, type Abortable } from '../../shared/abort.js';
@@ -7,7 +7,6 @@ import { asError } from '../../shared/errors.js';
 import { ConnectionDroppedError, HandoffTimeoutError } from '../../shared/lease-errors.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import { CdpClient } from '../../wire/cdp-client.js';
-import type { OpenCdp } from '../../wire/forms.js';
 import { Hold } from './hold.js';
 import { PageQuestions } from './page-questions.js';
 import type { HandoffAnswer, HandoffRequest, HandoffSteps } from './options.js';

@@ -1,5 +1,4 @@
-import type { AnyClient } from '../../wire/forms.js';
-import type { Answer, Command, EventHandler, Layer } from '../../wire/layer.js';
+import type { AnyClient, Answer, Command, EventHandler, Layer } from '../../wire/layer.js';
 
 /** Most commands that wait: a client could fill the memory. */
 const MOST = 10_000;

@@ -1,6 +1,6 @@
 import { isRecord } from '../../shared/json.js';
 import type { CdpSession } from '../../wire/cdp-client.js';
-import type { EventParams } from '../../wire/message.js';
+import type { EventParams } from '../../wire/layer.js';
 
 /** A file that the person has chosen. */
 export interface ChosenFile {

@@ -1,6 +1,6 @@
 import type { PicturedBrowser } from '../../recorder/pictures.js';
 import { CdpSession, type CdpClient } from '../../wire/cdp-client.js';
-import type { EventParams } from '../../wire/message.js';
+import type { EventParams } from '../../wire/layer.js';
 import { chooseOption, fillFiles, findOptions, type ChosenFile, type PageOptions } from './page-inputs.js';
 
 /** What a page asks the person, which no picture shows or no click answers. */
