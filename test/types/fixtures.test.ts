@@ -3,7 +3,7 @@ import type * as pt from '@playwright/test';
 import type * as pw from 'playwright-core';
 import type * as pp from 'puppeteer-core';
 import { it } from 'vitest';
-import type { BrowserPool, BrowserSession } from '../../src/index.js';
+import type { BrowserPool, BrowserSession, LeaseFacts } from '../../src/index.js';
 import type * as playwrightTest from '../../src/playwright-test.js';
 import type { leaseBrowser } from '../../src/puppeteer.js';
 import type { SteelSession } from '../../src/services.js';
@@ -15,7 +15,9 @@ function types(
   puppeteer: typeof leaseBrowser,
   createTest: typeof vitest.createTest,
 ) {
-  test('', ({ page, context, browser, session }) => {
+  test('', ({ page, context, browser, session, handoff, extend }) => {
+    expectTypeOf(handoff).toEqualTypeOf<LeaseFacts['handoff']>();
+    expectTypeOf(extend).toEqualTypeOf<LeaseFacts['extend']>();
     expectTypeOf(page).toEqualTypeOf<pw.Page>();
     expectTypeOf(context).toEqualTypeOf<pw.BrowserContext>();
     expectTypeOf(browser).toEqualTypeOf<pw.Browser>();
@@ -52,7 +54,9 @@ function typesOfPlaywrightTest(
   test: typeof playwrightTest.test,
   createTest: typeof playwrightTest.createTest,
 ) {
-  test('', ({ page, browser, session }) => {
+  test('', ({ page, browser, session, handoff, extend }) => {
+    expectTypeOf(handoff).toEqualTypeOf<LeaseFacts['handoff']>();
+    expectTypeOf(extend).toEqualTypeOf<LeaseFacts['extend']>();
     expectTypeOf(page).toEqualTypeOf<pt.Page>();
     expectTypeOf(browser).toEqualTypeOf<pt.Browser>();
     expectTypeOf(session).toEqualTypeOf<BrowserSession>();
