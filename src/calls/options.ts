@@ -45,6 +45,7 @@ import {
   notNegative,
   optional,
   readOptions,
+  text,
   wholeNumber,
   type Checked,
   type Checks,
@@ -113,8 +114,8 @@ export interface ProxyOptions<Session extends object = BrowserSession>
    */
   port?: number | undefined;
   /**
-   * Whether the address has a random path, without which nobody can connect. `false`: every program and every user of this
-   * machine can use the pool. Web pages never can.
+   * Whether the address has a path that nobody can guess, without which nobody can connect: the one in `BROWSER_POOL_PROXY_SECRET`,
+   * otherwise a random one. `false`: every program and every user of this machine can use the pool. Web pages never can.
    * @default true
    */
   secret?: boolean | undefined;
@@ -135,6 +136,15 @@ export interface ProxyOptions<Session extends object = BrowserSession>
    * @default false
    */
   share?: boolean | undefined;
+  /**
+   * Path of a file, by which the browsers with a name outlive this proxy: `close()` leaves them leased, also when the process is
+   * killed they stay, and a later proxy with the same file finds each when a client of its name comes. Not the end of a process without
+   * `close()`, which releases all browsers. Such a browser is destroyed when it is released. If the proxy never comes back, the inactivity
+   * timeout of the service ends the leases. Needs `lifetime`, and a service that can be asked for them: `kernel`, `steel`; not with
+   * `share`, `allowedHosts` or `baseUrl: 'local'`. The file has names and ids, and no URL and no token. One proxy at a time uses it. Of such
+   * browsers, `releaseOnCrash` releases none.
+   */
+  keepFile?: string | undefined;
   /** Called with every event of a client. */
   onClient?: ((event: ProxyEvent) => void) | undefined;
 }
@@ -195,6 +205,7 @@ export const proxyChecks = checksOf<ProxyOptions<never>>()({
   keep: optional(milliseconds(), 60_000),
   idleTimeout: optional(notNegative('a number of milliseconds'), 3_600_000),
   share: optional(flag(), false),
+  keepFile: optional(text()),
   onClient: optional(callback<(event: ProxyEvent) => void>()),
 });
 

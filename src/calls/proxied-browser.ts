@@ -7,6 +7,7 @@ import type { AnySocket, Socket } from '../drivers/socket.js';
 import { verifyGrant } from '../lease/verify-connection.js';
 import type { HandoffAnswer } from '../features/handoff/options.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
+import { attachLease } from '../lease/attach-lease.js';
 import { openLease } from '../lease/open-lease.js';
 import type { PoolList } from '../pool/browser-pool.js';
 import { coreOf } from '../pool/pool-core.js';
@@ -18,6 +19,7 @@ import { isNameConflict } from '../shared/service-errors.js';
 import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
 import { askPerson } from './handoff.js';
 import { adviceInside } from './nesting.js';
+import type { KeptBrowsers, NotedLease } from './kept-browsers/kept-browsers.js';
 import { Refusal } from './proxy-client.js';
 import type { RunSummary } from './run.js';
 import type { ProxyEndpoint } from './proxy-endpoint.js';
@@ -33,6 +35,10 @@ export interface ProxyPlan {
   readonly endpoints: readonly ProxyEndpoint[];
   /** Why a client is refused whose browser `ProxyServer.lease` has not leased. Undefined: one is leased for the client. */
   readonly notLeased: string | undefined;
+  /** The secret in the address. Undefined: a random one, or none. */
+  readonly ownSecret?: string | undefined;
+  /** The browsers that outlive the proxy. Undefined: none. */
+  readonly kept?: Pick<KeptBrowsers, 'note' | 'has' | 'remove' | 'close'> | undefined;
 }
 
 /** The options of one browser. `name` is that of the path. */
@@ -59,7 +65,7 @@ export const NOT_LOADED = 'An extension can connect only to a browser in which a
 const NO_CLIENT = new Error('The client has disconnected.');
 
 /** The part of a lease that a proxy uses. */
-type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'context' | 'features' | 'end' | 'pause'>;
+type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'end' | 'pause'> & NotedLease;
 
 /** What a client may know of the lease of its browser. Times are in ms. */
 export interface ProxiedLease {
@@ -74,32 +80,52 @@ export interface ProxiedLease {
 export function openFor<Session extends object>(
   pools: PoolList<Session>,
   settings: AllSettings<Session> & { readonly secret: boolean },
+  kept?: KeptBrowsers<Session>,
 ): ProxyPlan['open'] {
   // Without a secret, a client can be another user's.
   const connector = relay(settings.secret);
-  const open = async ({ onRefused, lifetime = settings.lifetime, ...how }: HowToOpen) => {
+  const planOf = async (
+    { onRefused, lifetime = settings.lifetime, ...how }: HowToOpen,
+    further: Partial<AllSettings<Session>> = {},
+  ) => {
     const onEvent = (event: RunEvent<Session>) => {
       if (event.type === 'request-refused') onRefused({ sessionId: event.sessionId, host: event.host });
       settings.onEvent?.(event);
     };
-    const own = { ...settings, ...how, lifetime, onEvent };
-    const features = await createFeatures(own);
-    const plan = { pools, connector, settings: own, features, loadDrivers };
-    return openLease({ ...plan, advise: adviceInside() });
+    const own = { ...settings, ...how, lifetime, ...further, onEvent };
+    return { connector, settings: own, features: await createFeatures(own), loadDrivers };
   };
+  const open = async (how: HowToOpen, further?: Partial<AllSettings<Session>>) =>
+    openLease({ ...(await planOf(how, further)), pools, advise: adviceInside() });
+  // The lifetime is that of the file, which may have been extended.
+  const reopen = (how: HowToOpen & { readonly name: string }) =>
+    kept?.find(how.name, how.signal, async ({ pool, handover }) => {
+      const plan = await planOf(how, {
+        ...OUTLIVING,
+        lifetime: Number.POSITIVE_INFINITY,
+        maxLifetime: undefined,
+      });
+      return attachLease({ ...plan, pools: [pool.api] }, handover);
+    });
   const services = pools.map((pool) => coreOf(pool).service);
   return async ({ name = settings.name, ...how }) => {
     // A client chose the name, which must not be the reason of a refusal.
     const isPath = name !== settings.name;
     if (!isPath) return open({ ...how, name });
+    const again = name === undefined ? undefined : await reopen({ ...how, name });
+    if (again) return again;
+    const further = kept && OUTLIVING;
     const isRefused = services.some(({ refuses }) => refuses?.({ name, tags: settings.tags }));
-    if (isRefused) return open({ ...how, name: undefined });
-    return open({ ...how, name }).catch((error: unknown) => {
+    if (isRefused) return open({ ...how, name: undefined }, further);
+    return open({ ...how, name }, further).catch((error: unknown) => {
       if (!isNameTaken(error) || how.signal?.aborted) throw error;
-      return open({ ...how, name: `${name}-${globalThis.crypto.randomUUID().slice(0, 6)}` });
+      return open({ ...how, name: `${name}-${globalThis.crypto.randomUUID().slice(0, 6)}` }, further);
     });
   };
 }
+
+/** The options of browsers that outlive the proxy: the process that releases the others after a crash would end them. */
+const OUTLIVING = { releaseOnCrash: false };
 
 /** Another proxy, or a browser that is being released, has the name of a path. */
 function isNameTaken(error: unknown): boolean {
@@ -210,7 +236,10 @@ export class ProxiedBrowser {
 
   /** Moves the end of its lease, and returns the ms until the new one. */
   extend(ms: number): number {
-    return this.#connected!.features.lifetime.facts.extend(ms);
+    const lease = this.#connected!;
+    const remaining = lease.features.lifetime.facts.extend(ms);
+    if (this.name !== undefined) void this.#plan.kept?.note(this.name, lease);
+    return remaining;
   }
 
   /** When a person used the browser last (`clock.now()`); 0 if none did. */
@@ -233,9 +262,9 @@ export class ProxiedBrowser {
     }
   }
 
-  /** Disconnects the clients and releases the browser, once. Never rejects. */
-  end(reason: unknown): ProxiedBrowser['ended'] {
-    if (!this.over.aborted) void this.#end(reason).then(this.#onEnded);
+  /** Disconnects the clients and releases the browser, once. Never rejects. @param isLeft The browser stays leased if it is kept. */
+  end(reason: unknown, isLeft = false): ProxiedBrowser['ended'] {
+    if (!this.over.aborted) void this.#end(reason, isLeft).then(this.#onEnded);
     return this.ended;
   }
 
@@ -297,7 +326,7 @@ export class ProxiedBrowser {
       : startTimer(keep, () => void this.end(NO_CLIENT));
   }
 
-  async #end(reason: unknown): ProxiedBrowser['ended'] {
+  async #end(reason: unknown, isLeft: boolean): ProxiedBrowser['ended'] {
     clock.clearTimeout(this.#keeping);
     this.#over.abort(reason);
     this.#used.abort(reason);
@@ -307,7 +336,10 @@ export class ProxiedBrowser {
     if (!lease) return undefined;
     const { signal, sessionId } = lease.context;
     const { aborted, reason: error } = signal;
-    const summary = await lease.end(aborted ? { status: 'failed', error } : { status: 'ok' });
+    const { kept } = this.#plan;
+    const isDetached = isLeft && !aborted && kept?.has(lease) === true;
+    const summary = await lease.end(aborted ? { status: 'failed', error } : { status: 'ok', isDetached });
+    if (!isDetached) await kept?.remove(lease);
     const elapsed = Math.round(clock.now() - this.#leasedAt);
     this.#emit({ type: 'released', sessionId, elapsed, summary });
     return summary;
@@ -324,11 +356,14 @@ export class ProxiedBrowser {
     this.#waiting.dispose();
     this.#connected = lease;
     const { sessionId, grant, signal: over } = lease.context;
-    this.#leasedAt = clock.now();
-    const waited = Math.round(this.#leasedAt - this.#began);
+    const now = clock.now();
+    // An earlier proxy may have leased the browser.
+    this.#leasedAt = now - (lease.features.lifetime.saved?.age ?? 0);
+    const waited = Math.round(now - this.#began);
     const { liveViewUrl } = grant;
     this.#emit({ type: 'leased', sessionId, waited, ...(liveViewUrl !== undefined && { liveViewUrl }) });
     onAbort(over, () => void this.end(over.reason));
+    if (this.name !== undefined) await this.#plan.kept?.note(this.name, lease);
     if (notice !== undefined && how.protocol === 'cdp') await show(lease.handles.socket, notice);
     return lease;
   }

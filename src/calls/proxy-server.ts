@@ -29,6 +29,7 @@ import { answerHandoff } from './handoff-request.js';
 import { askBrowser, expectMethod, type DebuggingAnswer } from './debugging-requests.js';
 import { answerLease } from './lease-requests.js';
 import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
+import type { KeptBrowsers } from './kept-browsers/kept-browsers.js';
 import type { HowToTranslate, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
 import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
 
@@ -117,17 +118,18 @@ export class ProxyServer implements AsyncDisposable {
   static async start<Session extends object>(
     pools: PoolList<Session>,
     settings: AllSettings<Session> & ProxySettings,
-    how: Omit<ProxyPlan, 'open' | 'settings'>,
+    how: Omit<ProxyPlan, 'open' | 'settings' | 'kept'> & { readonly kept: KeptBrowsers<Session> | undefined },
   ): Promise<ProxyServer> {
-    const proxy = new ProxyServer({ settings, ...how, open: openFor(pools, settings) });
+    const proxy = new ProxyServer({ settings, ...how, open: openFor(pools, settings, how.kept) });
     await proxy.#listen();
     return proxy;
   }
 
   private constructor(plan: ProxyPlan) {
+    const { settings, ownSecret = globalThis.crypto.randomUUID() } = plan;
     this.#plan = plan;
-    this.#allowed = reachableUrls(plan.settings);
-    this.#prefix = plan.settings.secret ? `/${globalThis.crypto.randomUUID()}` : '';
+    this.#allowed = reachableUrls(settings);
+    this.#prefix = settings.secret ? `/${ownSecret}` : '';
   }
 
   get url(): string {
@@ -211,7 +213,8 @@ export class ProxyServer implements AsyncDisposable {
     const reason = new Refusal(503, 'The proxy has ended.');
     const closed = once(this.#server, 'close');
     this.#server.close();
-    await Promise.all([...this.#browsers].map((browser) => browser.end(reason)));
+    await Promise.all([...this.#browsers].map((browser) => browser.end(reason, true)));
+    await this.#plan.kept?.close();
     this.#server.closeAllConnections();
     for (const connection of this.#connections) connection.destroy();
     await closed;

@@ -1,7 +1,9 @@
 import { resolvePools, type Pools } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel-api.js';
+import { environment } from '../shared/environment.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
+import { hideOwnSecret } from '../shared/redact.js';
 import { callListener } from '../shared/telemetry.js';
 import type { ProxyEvent } from './events.js';
 import { proxyChecks, readLeaseOptions, type ProxyOptions } from './options.js';
@@ -11,6 +13,7 @@ import type { ProxyServer } from './proxy-server.js';
 const loadServer = lazy(async () => ({
   ...(await import('./proxy-server.js')),
   ...(await import('./playwright-endpoint/playwright-endpoint.js')),
+  ...(await import('./kept-browsers/kept-browsers.js')),
 }));
 
 /** The address at which clients use a pool. The holder must call `close()`. */
@@ -46,29 +49,49 @@ export async function serveProxy<Session extends object = BrowserSession>(
   pool: Pools<Session>,
   options: ProxyOptions<Session> = {},
 ): Promise<PoolProxy> {
-  return callSite()(startProxy(pool, options, { notLeased: undefined }));
+  return callSite()(startProxy(pool, options, { ownSecret: environment.proxySecret() }));
 }
 
 /**
- * Starts the proxy of `serveProxy`, or of another part of this library, which leases its browsers.
+ * Starts the proxy of `serveProxy`, or of another part of this library. Without a secret of its own, the address is random: a program of
+ * `exec`, or an agent, must not learn that of `proxy`.
  *
  * @internal
  */
 export async function startProxy<Session extends object>(
   pool: Pools<Session>,
   options: ProxyOptions<Session>,
-  { notLeased }: Pick<ProxyPlan, 'notLeased'>,
+  { notLeased, ownSecret }: Partial<Pick<ProxyPlan, 'notLeased' | 'ownSecret'>> = {},
 ): Promise<ProxyServer & Pick<PoolProxy, 'playwrightUrl'>> {
   const read = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
   const settings = { ...read, idleTimeout: read.idleTimeout || Number.POSITIVE_INFINITY };
   if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
+  if (ownSecret !== undefined && settings.secret) expectStrong(ownSecret);
   const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
   const pools = resolvePools(pool);
-  const { ProxyServer, PlaywrightEndpoint } = await loadServer();
+  const { ProxyServer, PlaywrightEndpoint, KeptBrowsers } = await loadServer();
   const playwright = new PlaywrightEndpoint();
-  const server = await ProxyServer.start(pools, settings, { emit, endpoints: [playwright], notLeased });
-  return Object.assign(server, { playwrightUrl: server.urlOf(playwright) });
+  const { keepFile } = settings;
+  const kept = keepFile === undefined ? undefined : await KeptBrowsers.open(pools, { ...settings, keepFile });
+  try {
+    const how = { emit, endpoints: [playwright], notLeased, ownSecret, kept };
+    const server = await ProxyServer.start(pools, settings, how);
+    return Object.assign(server, { playwrightUrl: server.urlOf(playwright) });
+  } catch (error) {
+    await kept?.close();
+    throw error;
+  }
 }
+
+/** @throws InvalidOptionError, which does not show the secret. */
+function expectStrong(ownSecret: string): void {
+  if (!OWN_SECRET.test(ownSecret)) throw new InvalidOptionError('BROWSER_POOL_PROXY_SECRET', WEAK_SECRET);
+  hideOwnSecret(ownSecret);
+}
+
+const OWN_SECRET = /^[\w-]{16,}$/;
+const WEAK_SECRET =
+  'BROWSER_POOL_PROXY_SECRET must have at least 16 characters, all of them letters, digits, "-" or "_". Create one: openssl rand -hex 32';
 
 const NAME_OF_MANY =
   'The leases of a proxy can not all have one name. Remove the option name, or set share to true for one lease.';

@@ -55,6 +55,10 @@ export function define(command: Command, { signal }: Interruption): void {
         .default(3_600_000, '1h'),
     )
     .addOption(lifetimeOption())
+    .option(
+      '--keep-file <file>',
+      'browsers with a name outlive a restart of the proxy; needs --lifetime: see below',
+    )
     .addOption(releaseOption('after a client'))
     .addOption(exposeOption())
     .addOption(allowOption())
@@ -83,12 +87,19 @@ Everybody with the address can use the pool from this machine. Web pages never c
 take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can,
 and can open your files in a browser that runs here. With --share, the address is a debugging port,
 as Selenium and chromedriver need it: goog:chromeOptions.debuggerAddress "127.0.0.1:9222".
+BROWSER_POOL_PROXY_SECRET is the secret of the address instead of a random one: at least 16 letters,
+digits, "-" and "_".
+With --keep-file, the proxy leaves browsers with a name leased when it stops or is killed, and notes
+them in the file, without URLs and tokens. The next proxy with this file finds each of them when a
+client of its name comes within --keep seconds, and releases the others. Browsers that wait for no
+proxy end with the inactivity timeout of the service.
 ${ABOUT_TOKEN}
 
 Examples:
   $ pooled-browser proxy agents
   $ pooled-browser proxy agents --max 4 --idle-timeout 5m --release-on-crash
   $ pooled-browser proxy agents --no-secret --share --port 9222
+  $ pooled-browser proxy agents --keep-file agents.json --lifetime 2h
   $ pooled-browser proxy agents --json | jq -r 'select(.type == "released") | .replays[]'`;
 
 interface ProxyCommandOptions extends LeaseCommandOptions {
@@ -100,6 +111,7 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
   keep: number;
   /** In ms; 0: none. */
   idleTimeout: number;
+  keepFile?: string;
   /** Folder. */
   recordTo?: string;
   json?: true;
@@ -107,7 +119,7 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
 
 /** Serves a pool until a signal. */
 async function proxy(poolList: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
-  const { port, secret, share, max, keep, idleTimeout, record, recordTo, json } = options;
+  const { port, secret, share, max, keep, keepFile, idleTimeout, record, recordTo, json } = options;
   if (record === 'failures') throw new CliError(NO_FAILURES, EXIT.usage);
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
   await using pools = await openPools(poolList, options, max);
@@ -130,6 +142,7 @@ async function proxy(poolList: string, options: ProxyCommandOptions, signal: Abo
     secret,
     share,
     keep,
+    keepFile,
     idleTimeout,
     onClient,
     onEvent: (event: RunEvent) => (isShown(event) ? undefined : log(event)),

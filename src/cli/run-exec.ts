@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import { PlaywrightEndpoint } from '../calls/playwright-endpoint/playwright-endpoint.js';
 import { askPerson } from '../calls/handoff.js';
-import { serveProxy } from '../calls/serve-proxy.js';
+import { startProxy } from '../calls/serve-proxy.js';
 import { openSocket } from '../drivers/open-browser.js';
 import type { Protocol } from '../drivers/connector.js';
 import { openSharedEndpoint } from '../drivers/loopback-endpoint.js';
@@ -145,7 +145,7 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
   // Between the lines of the tests, nobody would see them.
   const links: string[] = [];
   try {
-    await using proxy = await serveProxy(pools, {
+    await using proxy = await startProxy(pools, {
       ...leaseSettings(options),
       // A browser that is cleaned need not be destroyed.
       ...(!options.isReleaseGiven && { release: 'auto' }),

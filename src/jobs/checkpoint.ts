@@ -1,9 +1,9 @@
 import { realpath, stat, truncate, type FileHandle } from 'node:fs/promises';
+import { FileLock, type LockErrors } from '../shared/file-lock.js';
 import { parseJson } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 import { printable } from '../shared/redact.js';
 import { LONGEST_LINE, openFile, readLines, replaceFile } from './checkpoint-file.js';
-import { FileLock } from './file-lock.js';
 import type { InputSource, IterableSource } from './input-source.js';
 import type { CheckpointSettings } from './options.js';
 import { isOutcomeRecord, recordOfOutcome, type Outcome, type OutcomeRecord } from './outcome.js';
@@ -87,7 +87,7 @@ export class RecordFile {
     onRecord: (record: OutcomeRecord, start: number) => void,
   ): Promise<RecordFile> {
     // A link to the file has the same lock.
-    const lock = await FileLock.take(await realpath(path).catch(() => path));
+    const lock = await FileLock.take(await realpath(path).catch(() => path), LOCK_ERRORS);
     let file: FileHandle | undefined;
     try {
       file = await openFile(path, 'a+');
@@ -328,3 +328,17 @@ function parseRecord(text: string, where: string): OutcomeRecord {
   }
   throw notOutcome(where, cause, OF_DAMAGED_LINE);
 }
+
+const LOCK_ERRORS: LockErrors = {
+  cannotLock: (path, why, cause) =>
+    new CheckpointError(
+      `The checkpoint ${path} cannot be opened: ${why}. A job locks its file with another one beside it, so that the ` +
+        'folder must be writable.',
+      { cause },
+    ),
+  inUse: (path, who = 'another job') =>
+    new CheckpointError(
+      `The checkpoint ${path} is in use by ${who}. Two jobs in one file would lose outcomes: wait for the other one, or ` +
+        `use another file. If that process no longer runs, delete ${path}.lock.`,
+    ),
+};

@@ -180,7 +180,7 @@ function readGrant<Session extends object>(
   }
 }
 
-function addressOf({ client }: PoolCore): ServiceAddress {
+export function addressOf({ client }: PoolCore): ServiceAddress {
   return { baseUrl: client.host.url, token: client.lastToken };
 }
 

@@ -79,7 +79,7 @@ export class PoolCore<Session extends object = object> {
     const search = service.find?.(lease);
     const found = this.ticketOf(ANY_ID, lease);
     if (!search || !found) return undefined;
-    const { list, at, ...message } = search;
+    const { list, at, isWhole: _, ...message } = search;
     const where = { list, ...(at && { at }), is: lease.id, idField: service.idField };
     return { search: client.complete(message), ...where, found };
   }

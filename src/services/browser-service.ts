@@ -128,6 +128,8 @@ export interface SessionSearch extends ServiceRequest {
    * the request. Without it, every entry counts.
    */
   readonly at?: readonly string[];
+  /** The entries are whole sessions, which `grant` reads: another process can find a browser and its URLs again (`keepFile`). */
+  readonly isWhole?: boolean;
 }
 
 /** An active session in the list of a service. */

@@ -110,6 +110,7 @@ const SERVICE: BrowserService<BrowserSession> = {
           path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`,
           list: [],
           at: ['tags', LEASE_TAG],
+          isWhole: true,
         }
       : undefined,
   replays: {

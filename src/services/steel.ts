@@ -91,7 +91,13 @@ export function steel(create: SteelOptions = {}): BrowserService<SteelSession> {
       };
     },
     release: (id) => ({ method: 'POST', path: path`/v1/sessions/${id}/release`, body: {} }),
-    find: ({ id }) => ({ method: 'GET', path: path`/v1/sessions/${id}`, list: [], at: ['id'] }),
+    find: ({ id }) => ({
+      method: 'GET',
+      path: path`/v1/sessions/${id}`,
+      list: [],
+      at: ['id'],
+      isWhole: true,
+    }),
     replays: {
       access: 'login',
       list: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}` }),

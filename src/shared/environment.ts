@@ -31,6 +31,8 @@ export const environment = {
   allowedHosts: () => read('BROWSER_POOL_ALLOWED_HOSTS'),
   /** Bearer token of the service. */
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
+  /** The secret in the address of a proxy, instead of a random one. */
+  proxySecret: () => read('BROWSER_POOL_PROXY_SECRET'),
   /** Id of the account at Cloudflare. */
   cloudflareAccount: () => read('CLOUDFLARE_ACCOUNT_ID'),
   /** URL of the Redis that holds the queues, such as `redis://:password@host:6379`. */

@@ -14,7 +14,7 @@ type Context = FeatureContext<StepOf<LifetimeSteps>>;
 const WARNING = 60_000;
 
 /** What another process continues with. Times are in ms. */
-interface SavedLifetime {
+export interface SavedLifetime {
   /** Of the lease when it was saved. */
   readonly age: number;
   readonly lifetime: number;
@@ -39,6 +39,11 @@ export class Lifetime implements LeaseFeature {
     return this.#period?.remaining;
   }
 
+  /** What another process continues with. Undefined without an end. */
+  get saved(): SavedLifetime | undefined {
+    return this.#period?.saved;
+  }
+
   leased(lease: Context, saved: unknown): AbortSignal | undefined {
     this.#period = new Period(lease, periodOf(this.#settings, saved));
     onAbort(lease.givenUp, () => this.#period?.close());
@@ -51,7 +56,7 @@ export class Lifetime implements LeaseFeature {
   }
 
   async finish(): Promise<Finished | undefined> {
-    return { saved: this.#period?.saved };
+    return { saved: this.saved };
   }
 
   #extend(given: number): number {

@@ -1,21 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
-import { clock, delay } from '../shared/clock.js';
-import { jsonOf, isRecord } from '../shared/json.js';
-import { CheckpointError } from '../shared/lease-errors.js';
-import { hasEnded, thisProcess, type ProcessId } from '../shared/process-id.js';
-import { excerpt } from '../shared/redact.js';
+import { clock, delay } from './clock.js';
+import { jsonOf, isRecord } from './json.js';
+import { hasEnded, thisProcess, type ProcessId } from './process-id.js';
+import { excerpt } from './redact.js';
 
-/** How often a job touches its lock, in ms. */
+/** How often a lock is touched, in ms. */
 const BEAT = 1000;
 /** A lock that nobody touches for this time, in ms, is stale: its process was killed, perhaps in another container. */
 const SILENCE = 10_000;
-/** The same for a lock without a holder. A job that lives writes its name at once. */
+/** The same for a lock without a holder. A process that lives writes its name at once. */
 const SILENCE_OF_NOBODY = 3 * BEAT;
 const POLL = 250;
 
 /** Longest name of a host in a message, in characters. */
 const LONGEST_HOST = 100;
+
+/** The errors of a lock, in the words of the one who locks the file. */
+export interface LockErrors {
+  /** The lock can't be written. @param why Message of the cause. */
+  readonly cannotLock: (path: string, why: string, cause: unknown) => Error;
+  /** @param who The process that holds the lock. Undefined if nobody knows. */
+  readonly inUse: (path: string, who: string | undefined) => Error;
+}
 
 /** The process that holds a lock. */
 interface Holder extends ProcessId {
@@ -27,44 +34,47 @@ interface SeenLock {
   /** Undefined if the lock can't be read: it may be another user's. */
   readonly text: string | undefined;
   readonly isFile: boolean;
-  /** Changes with each beat of its job. */
+  /** Changes with each beat of its process. */
   readonly state: string;
 }
 
 /**
- * Locks a checkpoint against other jobs, with a file `<path>.lock` beside it, which the job touches every second. A lock is
- * replaced if its process is known to be gone, or if nobody touches the lock for 10 s. No clocks are compared: the other job may
+ * Locks a file against other processes, with a file `<path>.lock` beside it, which this process touches every second. A lock is
+ * replaced if its process is known to be gone, or if nobody touches the lock for 10 s. No clocks are compared: the other process may
  * run on another machine.
  */
 export class FileLock {
   readonly #path: string;
   readonly #lock: string;
   readonly #text: string;
+  readonly #errors: LockErrors;
   readonly #timer: NodeJS.Timeout;
   #lastBeat = clock.now();
-  #lost: CheckpointError | undefined;
+  #lost: Error | undefined;
 
-  /** @throws `CheckpointError` when another job holds the lock, or when the folder can't be written. */
-  static async take(path: string): Promise<FileLock> {
+  /** @throws One of the errors, when another process holds the lock, or when the folder can't be written. */
+  static async take(path: string, errors: LockErrors): Promise<FileLock> {
     const lock = `${path}.lock`;
     const holder: Holder = { ...thisProcess(), token: randomUUID() };
     const text = JSON.stringify(holder);
+    const file = { path, lock, errors };
     for (;;) {
-      if (await create(lock, text, path)) return new FileLock(path, lock, text);
-      const stale = await findStale(lock, path);
-      if (stale) await remove(lock, stale, path);
+      if (await create(file, text)) return new FileLock(file, text);
+      const stale = await findStale(file);
+      if (stale) await remove(file, stale);
     }
   }
 
-  private constructor(path: string, lock: string, text: string) {
+  private constructor({ path, lock, errors }: LockedFile, text: string) {
     this.#path = path;
     this.#lock = lock;
+    this.#errors = errors;
     this.#text = text;
     this.#timer = clock.setInterval(() => void this.#beat(), BEAT).unref();
   }
 
   /**
-   * Rejects if another job has the lock: this process did not respond for so long that its lock seemed stale.
+   * Rejects if another process has the lock: this process did not respond for so long that its lock seemed stale.
    *
    * @param age Milliseconds since the last beat from which the lock is read again.
    */
@@ -82,9 +92,10 @@ export class FileLock {
     try {
       const seen = await see(this.#lock);
       // Somebody has deleted the lock.
-      if (!seen) await create(this.#lock, this.#text, this.#path);
+      const file = { path: this.#path, lock: this.#lock, errors: this.#errors };
+      if (!seen) await create(file, this.#text);
       else if (seen.text === this.#text) await utimes(this.#lock, new Date(), new Date());
-      else this.#lost = inUse(this.#path, holderIn(seen));
+      else this.#lost = inUse(file, holderIn(seen));
       this.#lastBeat = clock.now();
     } catch {
       // The next beat tries again.
@@ -92,25 +103,33 @@ export class FileLock {
   }
 }
 
+/** A file, its lock, and what is thrown about them. */
+interface LockedFile {
+  readonly path: string;
+  readonly lock: string;
+  readonly errors: LockErrors;
+}
+
 /** Resolves to false if there is a lock already. */
-async function create(lock: string, text: string, path: string): Promise<boolean> {
+async function create(file: LockedFile, text: string): Promise<boolean> {
   try {
-    await writeFile(lock, text, { flag: 'wx', mode: 0o600 });
+    await writeFile(file.lock, text, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw cannotLock(path, cause);
+    throw cannotLock(file, cause);
   }
 }
 
-/** Resolves with a lock that may be replaced, or with `undefined` if the lock is gone. Rejects if another job lives. */
-async function findStale(lock: string, path: string): Promise<SeenLock | undefined> {
+/** Resolves with a lock that may be replaced, or with `undefined` if the lock is gone. Rejects if another process lives. */
+async function findStale(file: LockedFile): Promise<SeenLock | undefined> {
+  const { lock } = file;
   const first = await see(lock);
   if (!first) return undefined;
   const holder = holderIn(first);
   const isGone = holder && hasEnded(holder);
   if (isGone) return first;
-  if (isGone === false || !first.isFile) throw inUse(path, holder);
+  if (isGone === false || !first.isFile) throw inUse(file, holder);
   const isNobody = first.text !== undefined && !holder;
   const end = clock.now() + (isNobody ? SILENCE_OF_NOBODY : SILENCE);
   while (clock.now() < end) {
@@ -118,20 +137,21 @@ async function findStale(lock: string, path: string): Promise<SeenLock | undefin
     const seen = await see(lock);
     if (seen?.state === first.state) continue;
     if (!seen) return undefined;
-    throw inUse(path, holderIn(seen));
+    throw inUse(file, holderIn(seen));
   }
   return first;
 }
 
-/** Removes a stale lock. Of two jobs that find it, one removes it; a new lock of the other one is put back. */
-async function remove(lock: string, stale: SeenLock, path: string): Promise<void> {
+/** Removes a stale lock. Of two processes that find it, one removes it; a new lock of the other one is put back. */
+async function remove(file: LockedFile, stale: SeenLock): Promise<void> {
+  const { lock } = file;
   const aside = `${lock}.${randomUUID()}`;
   try {
     await rename(lock, aside);
     if ((await see(aside))?.state === stale.state) await rm(aside);
     else await rename(aside, lock);
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cannotLock(path, cause);
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cannotLock(file, cause);
   }
 }
 
@@ -149,19 +169,11 @@ function holderIn({ text = '' }: SeenLock): Holder | undefined {
   return isHolder ? (holder as unknown as Holder) : undefined;
 }
 
-function cannotLock(path: string, cause: unknown): CheckpointError {
-  const { message } = cause as Error;
-  return new CheckpointError(
-    `The checkpoint ${path} cannot be opened: ${message}. A job locks its file with another one beside it, so that the ` +
-      'folder must be writable.',
-    { cause },
-  );
+function cannotLock({ path, errors }: LockedFile, cause: unknown): Error {
+  return errors.cannotLock(path, (cause as Error).message, cause);
 }
 
-function inUse(path: string, holder: Holder | undefined): CheckpointError {
-  const who = holder ? `process ${holder.pid} on ${excerpt(holder.host, LONGEST_HOST)}` : 'another job';
-  return new CheckpointError(
-    `The checkpoint ${path} is in use by ${who}. Two jobs in one file would lose outcomes: wait for the other one, or ` +
-      `use another file. If that process no longer runs, delete ${path}.lock.`,
-  );
+function inUse({ path, errors }: LockedFile, holder: Holder | undefined): Error {
+  const who = holder && `process ${holder.pid} on ${excerpt(holder.host, LONGEST_HOST)}`;
+  return errors.inUse(path, who);
 }
