@@ -14,6 +14,7 @@ const BENCHES = [
   'hostile-messages',
   'scraping',
   'queue',
+  'agents',
   'expose-network',
   'exposed-sizes',
   'exposed-bodies',
