@@ -16,12 +16,12 @@ export type Callback<Handles, Value, Session extends object = BrowserSession> = 
   lease: Handles & LeaseFacts<Session>,
 ) => Value | PromiseLike<Value>;
 
-/** What the features add to the argument of a callback or task, and to a leased browser. */
+/** @internal What the features add to the argument of a callback or task, and to a leased browser. */
 export function factsOf(lease: HandedLease): FeatureFacts {
   return { ...partsOf(lease.features), handoff: handoffOf(lease) };
 }
 
-/** The names of these. */
+/** @internal The names of these. */
 export function namesOfFacts(features: LeaseFeatures): string[] {
   return [...Object.keys(partsOf(features)), 'handoff'];
 }

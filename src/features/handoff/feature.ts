@@ -9,6 +9,7 @@ import type { HandoffAnswer, HandoffFacts, HandoffRequest, HandoffSteps } from '
 
 export const declared = declareFeature<{ facts: HandoffFacts; steps: HandoffSteps }>()({ checks: {} });
 
+/** @internal */
 export interface HowToAsk {
   /** Opens the connection to show the browser, if this process has none. */
   readonly openCdp?: OpenCdp | undefined;
