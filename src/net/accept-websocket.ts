@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
 import { clock } from '../shared/clock.js';
+import { loadWs } from '../shared/lazy.js';
 import { naming } from '../shared/message-limit.js';
 
 /** WebSocket close codes. */
@@ -16,25 +17,28 @@ export type Upgrade = readonly [request: IncomingMessage, socket: Socket, head: 
  * Completes an upgrade request.
  *
  * @param maxPayload Maximum size of a message, in bytes.
- * @param onOpen Called at once, unless the request is no valid WebSocket handshake: then the client receives an error.
+ * @param onOpen Called soon, unless the request is no valid WebSocket handshake: then the client receives an error.
  */
 export function acceptWebSocket(
   upgrade: Upgrade,
   maxPayload: number,
   onOpen: (websocket: WebSocket) => void,
 ): void {
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload,
-    WebSocket: naming(WebSocket, maxPayload),
-  });
-  server.handleUpgrade(...upgrade, (websocket) => {
-    websocket.on('error', () => {
-      // A close frame with the reason is on its way to a client that exceeds a limit.
-      if (websocket.readyState !== websocket.CLOSING) websocket.terminate();
+  // A test runner may run this library in jsdom, where an import of ws gives the one of browsers.
+  void loadWs().then(({ WebSocket: Socket, WebSocketServer }) => {
+    const server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload,
+      WebSocket: naming(Socket, maxPayload),
     });
-    onOpen(websocket);
+    server.handleUpgrade(...upgrade, (websocket) => {
+      websocket.on('error', () => {
+        // A close frame with the reason is on its way to a client that exceeds a limit.
+        if (websocket.readyState !== websocket.CLOSING) websocket.terminate();
+      });
+      onOpen(websocket);
+    });
   });
 }
 

@@ -182,6 +182,8 @@ export class HandoffServer {
   }
 
   #show(client: WebSocket, browser: PicturedBrowser, questions: PageQuestions): void {
+    // It may have been answered meanwhile.
+    if (this.#end !== undefined) return client.terminate();
     const look = (targetId: string) => void questions.look(targetId).catch(() => {});
     const view = new LiveView(client, browser, { readOnly: false }, look);
     this.#views.add(view);

@@ -26,6 +26,8 @@ export function openLeaseSocket(log: Log, found: LeaseSocket, received: Upgrade)
   const [, socket] = received;
   if (lease.ended || socket.destroyed) throw unauthorized();
   acceptWebSocket(received, maxBytes, (websocket) => {
+    // It may have ended meanwhile: its browser may belong to another lease.
+    if (lease.ended) return websocket.terminate();
     const opened = open(websocket);
     const disconnect = lease.connect(() => opened.cut());
     log({ type: 'connected', sessionId, protocol });
