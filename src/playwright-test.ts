@@ -10,3 +10,4 @@ export {
   type PlaywrightTestOptions,
   type PooledFixtures,
 } from './fixtures/playwright-test.js';
+export type { LeaseFixtures } from './fixtures/test-facts.js';

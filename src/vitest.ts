@@ -12,3 +12,4 @@ export {
   type VitestOptions,
 } from './fixtures/vitest.js';
 export type { BrowserReport, TestLeaseOptions } from './fixtures/held-lease.js';
+export type { LeaseFixtures } from './fixtures/test-facts.js';
