@@ -1,7 +1,7 @@
 import { CdpClient, type Target } from '../wire/cdp-client.js';
 import type { CdpPort } from '../wire/client.js';
 import { BrowserFault } from '../wire/message.js';
-import { Refusal } from './proxy-client.js';
+import { Refusal } from '../net/loopback-server.js';
 
 /** A request to a debugging port, such as `/json/version`. */
 interface DebuggingRequest {

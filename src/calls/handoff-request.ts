@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { HandoffAnswer } from '../features/handoff/options.js';
+import { readBody, Refusal } from '../net/loopback-server.js';
 import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { jsonOf } from '../shared/json.js';
 import { isHandoffTimeoutError } from '../shared/lease-errors.js';
@@ -29,24 +30,12 @@ export async function answerHandoff(
   if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
     return refuse(415, 'The body must be application/json.');
   try {
-    const body = await readBody(request);
-    if (body === undefined) return refuse(413, `The body has more than ${MOST_BYTES} bytes.`);
+    const body = await readBody(request, MOST_BYTES);
     return { status: 200, body: await ask(jsonOf(body)) };
   } catch (error) {
+    if (error instanceof Refusal) return refuse(error.status, error.message);
     if (error instanceof InvalidOptionError) return refuse(400, error.message);
     if (isHandoffTimeoutError(error)) return refuse(408, error.message);
     return isPooledBrowserError(error) ? refuse(502, error.message) : refuse(500, 'The hand-off has ended.');
   }
-}
-
-/** Resolves to undefined if it is too large. */
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > MOST_BYTES) return undefined;
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString();
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import { readBody, Refusal } from '../net/loopback-server.js';
 import { isPooledBrowserError, InvalidOptionError } from '../shared/errors.js';
-import { isRecord } from '../shared/json.js';
+import { isRecord, jsonOf } from '../shared/json.js';
 import type { ProxiedBrowser, ProxiedLease } from './proxied-browser.js';
-import { Refusal } from './proxy-client.js';
 
 /** Most bytes of a body. */
 const MOST_BYTES = 1024;
@@ -35,25 +35,10 @@ export async function answerLease(
 }
 
 async function readExtension(request: IncomingMessage): Promise<number> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw new Refusal(413, BODY);
-    chunks.push(chunk);
-  }
-  const body = parsed(Buffer.concat(chunks).toString());
+  const body = jsonOf(await readBody(request, MOST_BYTES));
   if (!isRecord(body) || Object.keys(body).join() !== 'extend') throw new Refusal(400, BODY);
   // `extend` refuses what is no number of milliseconds.
   return body['extend'] as number;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const BODY = 'The body must be {"extend": MILLISECONDS}, as JSON.';

@@ -20,7 +20,7 @@ import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
 import { askPerson } from './handoff.js';
 import { adviceInside } from './nesting.js';
 import type { KeptBrowsers, NotedLease } from './kept-browsers/kept-browsers.js';
-import { Refusal } from './proxy-client.js';
+import { Refusal } from '../net/loopback-server.js';
 import type { RunSummary } from './run.js';
 import type { ProxyEndpoint } from './proxy-endpoint.js';
 import type { CallSettings } from '../lease/options.js';

@@ -20,16 +20,6 @@ const LONGEST_REASON = 123;
 export const NORMAL = 1000;
 const GOING_AWAY = 1001;
 
-/** A request that is refused with an HTTP status. */
-export class Refusal extends Error {
-  readonly status: number;
-
-  constructor(status: number, reason: string) {
-    super(reason);
-    this.status = status;
-  }
-}
-
 /** A client whose upgrade request is not answered yet. */
 export class WaitingClient {
   /** Aborts when the client closes its connection. */

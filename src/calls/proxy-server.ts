@@ -21,6 +21,7 @@ import {
   createLoopbackServer,
   extensionOf,
   isSameSecret,
+  Refusal,
   refuseUpgrade,
   sourceFault,
 } from '../net/loopback-server.js';
@@ -31,7 +32,7 @@ import { answerLease } from './lease-requests.js';
 import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
 import type { KeptBrowsers } from './kept-browsers/kept-browsers.js';
 import type { HowToTranslate, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
-import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
+import { hangUp, NORMAL, serveClient, WaitingClient } from './proxy-client.js';
 
 /** The paths below the secret: of the browser, of a named browser, of its pages and its lease, and of the requests of a debugging port. */
 const PATH =

@@ -1,5 +1,5 @@
 import type { ProxiedBrowser } from '../calls/proxied-browser.js';
-import { Refusal } from '../calls/proxy-client.js';
+import { Refusal } from '../net/loopback-server.js';
 import type { ProxyServer } from '../calls/proxy-server.js';
 import { clock } from '../shared/clock.js';
 import { duration, InvalidOptionError, isPooledBrowserError, sentence } from '../shared/errors.js';

@@ -19,6 +19,7 @@ import type { Trust } from '../shared/network.js';
 import { isLeaseExpiredError } from '../shared/lease-errors.js';
 import type { OpenCdp } from '../wire/forms.js';
 import { signalChild } from '../shared/runtime.js';
+import { webPage } from '../shared/urls.js';
 import { CliError, EXIT, exitCodeOf } from './errors.js';
 import { openHandoffAddress } from './handoff-server.js';
 import type { Interruption } from './interruption.js';
@@ -181,12 +182,6 @@ async function addressesOf(grant: Grant, trust: Trust): Promise<Addresses> {
     bidi: await urlFor('bidi', grant.bidiUrl),
     liveView: webPage(grant.liveViewUrl),
   };
-}
-
-/** The command may open it: a file or a program of this machine is no live view. */
-function webPage(address = ''): string | undefined {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
 }
 
 /** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */

@@ -1,5 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { createServer, STATUS_CODES, type IncomingHttpHeaders, type Server } from 'node:http';
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+} from 'node:http';
 import type { Duplex } from 'node:stream';
 import { clock } from '../shared/clock.js';
 
@@ -8,6 +14,28 @@ const MOST_STRANGERS = 200;
 
 /** Milliseconds for the headers of a request, and for a whole request. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 2000 };
+
+/** A request that is refused with an HTTP status. */
+export class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, reason: string) {
+    super(reason);
+    this.status = status;
+  }
+}
+
+/** Reads the body of a request as text. @param most Its largest size in bytes. @throws Refusal */
+export async function readBody(request: IncomingMessage, most: number): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > most) throw new Refusal(413, `The body has more than ${most} bytes.`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
+}
 
 /**
  * Creates a server for loopback. Of the connections that have not shown the secret, it closes the oldest ones when they are too

@@ -101,6 +101,12 @@ export function isBlank(url: string): boolean {
   return /^(about:(blank|home|newtab)|chrome:\/\/(newtab|new-tab-page)\/?|chrome-error:.*)?$/.test(url);
 }
 
+/** The URL of a page that people or programs may open: a file or a program of this machine is none. */
+export function webPage(address = ''): string | undefined {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
+}
+
 /** Longest id or name in a path. */
 const LONGEST_SEGMENT = 255;
 

@@ -4,11 +4,19 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { LiveView } from '../../live/live-view.js';
 import { acceptWebSocket } from '../../net/accept-websocket.js';
-import { createLoopbackServer, isSameSecret, refuseUpgrade, sourceFault } from '../../net/loopback-server.js';
+import {
+  createLoopbackServer,
+  isSameSecret,
+  readBody,
+  Refusal,
+  refuseUpgrade,
+  sourceFault,
+} from '../../net/loopback-server.js';
 import type { PicturedBrowser } from '../../recorder/pictures.js';
 import { clock } from '../../shared/clock.js';
 import { jsonOf } from '../../shared/json.js';
 import { PAGE_HEADERS } from '../../shared/page/headers.js';
+import { webPage } from '../../shared/urls.js';
 import { assetOf, handoffPage, type HandoffFacts } from './page.js';
 import type { HandoffAnswer } from './options.js';
 import type { PageQuestions, Question } from './page-questions.js';
@@ -34,16 +42,6 @@ export interface QuestionsMessage {
 const MOST_BYTES = 1024 * 1024;
 /** Milliseconds in which connections end after the answer. */
 const LAST_WORDS = 1000;
-
-/** A request that is refused with an HTTP status. */
-class Refusal extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
 
 interface Reply {
   readonly type: string;
@@ -230,22 +228,4 @@ export class HandoffServer {
 
 function json(value: object): Reply {
   return { type: 'application/json', text: JSON.stringify(value) };
-}
-
-/** A file or a program of this machine is no live view. */
-function webPage(address = ''): string | undefined {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
-}
-
-/** @throws Refusal */
-async function readBody(request: IncomingMessage, most: number): Promise<string> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > most) throw new Refusal(413, `The body has more than ${most} bytes.`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString();
 }
