@@ -277,8 +277,8 @@ export class BrowserTools {
       notify({ progress: seconds, message }).catch(() => {});
     };
     show();
-    const timer = setInterval(show, PROGRESS);
-    return () => clearInterval(timer);
+    const timer = clock.setInterval(show, PROGRESS);
+    return () => clock.clearInterval(timer);
   }
 
   #explain(error: unknown): string {

@@ -83,6 +83,7 @@ below the one that is printed:
                  loaded in the browser, as Stagehand 4 does.
   /NAME/lease    GET: the session, age and remaining ms of its lease; POST {"extend": MILLISECONDS}
                  moves the end that --lifetime sets, at most to twice that time
+  /NAME/handoff  POST {"message": "…"}: a person takes over (guide: pooled-browser skills handoff)
 Everybody with the address can use the pool from this machine. Web pages never can. Programs that
 take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can,
 and can open your files in a browser that runs here. With --share, the address is a debugging port,
