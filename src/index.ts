@@ -8,7 +8,7 @@ export type {
   Connector,
   ConnectRequest,
   ContextChoice,
-  HowToOpen,
+  OpenUrlOptions,
   Isolation,
   NotedCall,
   Observation,

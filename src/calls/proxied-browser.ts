@@ -28,7 +28,7 @@ import type { AllSettings, ProxySettings } from './options.js';
 
 /** How the browsers of a proxy are leased, and how long they are kept. */
 export interface ProxyPlan {
-  readonly open: (how: HowToOpen) => Promise<Connected>;
+  readonly open: (how: ProxiedBrowserOptions) => Promise<Connected>;
   readonly settings: ProxySettings;
   readonly emit: (event: ProxyEvent) => void;
   /** The further protocols of clients. */
@@ -42,7 +42,7 @@ export interface ProxyPlan {
 }
 
 /** The options of one browser. `name` is that of the path. */
-interface HowToOpen extends Pick<CallSettings, 'protocol' | 'reconnect' | 'signal' | 'name'> {
+interface ProxiedBrowserOptions extends Pick<CallSettings, 'protocol' | 'reconnect' | 'signal' | 'name'> {
   /** In ms. Default: that of the proxy. */
   readonly lifetime?: number | undefined;
   readonly onRefused: (refused: RefusedRequest) => void;
@@ -52,7 +52,7 @@ interface HowToOpen extends Pick<CallSettings, 'protocol' | 'reconnect' | 'signa
 type RefusedRequest = ProxySteps['request-refused'];
 
 /** The first client of a browser, or what leases the browser before that client. */
-interface FirstClient extends Pick<HowToOpen, 'lifetime'> {
+interface FirstClient extends Pick<ProxiedBrowserOptions, 'lifetime'> {
   readonly name: string | undefined;
   readonly protocol: Protocol;
   /** URL that the first page shows. */
@@ -85,7 +85,7 @@ export function openFor<Session extends object>(
   // Without a secret, a client can be another user's.
   const connector = relay(settings.secret);
   const planOf = async (
-    { onRefused, lifetime = settings.lifetime, ...how }: HowToOpen,
+    { onRefused, lifetime = settings.lifetime, ...how }: ProxiedBrowserOptions,
     further: Partial<AllSettings<Session>> = {},
   ) => {
     const onEvent = (event: RunEvent<Session>) => {
@@ -95,10 +95,10 @@ export function openFor<Session extends object>(
     const own = { ...settings, ...how, lifetime, ...further, onEvent };
     return { connector, settings: own, features: await createFeatures(own), loadDrivers };
   };
-  const open = async (how: HowToOpen, further?: Partial<AllSettings<Session>>) =>
+  const open = async (how: ProxiedBrowserOptions, further?: Partial<AllSettings<Session>>) =>
     openLease({ ...(await planOf(how, further)), pools, advise: adviceInside() });
   // The lifetime is that of the file, which may have been extended.
-  const reopen = (how: HowToOpen & { readonly name: string }) =>
+  const reopen = (how: ProxiedBrowserOptions & { readonly name: string }) =>
     kept?.find(how.name, how.signal, async ({ pool, handover }) => {
       const plan = await planOf(how, {
         ...OUTLIVING,
@@ -132,7 +132,7 @@ function isNameTaken(error: unknown): boolean {
   return error instanceof LeaseNameTakenError || isNameConflict(error);
 }
 
-interface HowToServe {
+interface ServeClientOptions {
   readonly protocol: Protocol;
   /** Id of the browser extension that is the client. */
   readonly extension: string | undefined;
@@ -187,7 +187,7 @@ export class ProxiedBrowser {
    *
    * @param use Resolves when the client has disconnected; to true if it sent no command for `idleTimeout`.
    */
-  async serve(how: HowToServe, use: Use): Promise<void> {
+  async serve(how: ServeClientOptions, use: Use): Promise<void> {
     this.clients++;
     this.isBeingLeft = false;
     clock.clearTimeout(this.#keeping);
@@ -209,7 +209,7 @@ export class ProxiedBrowser {
    *
    * @throws Refusal
    */
-  async serveExtension(how: HowToServe, use: Use): Promise<void> {
+  async serveExtension(how: ServeClientOptions, use: Use): Promise<void> {
     const lease = await raceAbort(this.#lease, how.signal);
     this.over.throwIfAborted();
     if (this.clients === 0) throw new Refusal(403, NOT_LOADED);
@@ -269,7 +269,7 @@ export class ProxiedBrowser {
   }
 
   /** Serves a client with a connection of its own: what it sets in the browser must not reach the next client. */
-  async #serveApart(lease: Connected, how: HowToServe, use: Use): Promise<boolean> {
+  async #serveApart(lease: Connected, how: ServeClientOptions, use: Use): Promise<boolean> {
     const { signal: used } = this.#used;
     const socket = await this.#openApart(lease, how);
     const cut = () => socket.cut('closed-by-us');
@@ -283,7 +283,7 @@ export class ProxiedBrowser {
 
   async #openApart(
     { context: { pool, sessionId, grant }, handles }: Connected,
-    { signal, protocol, extension }: HowToServe,
+    { signal, protocol, extension }: ServeClientOptions,
   ): Promise<AnySocket> {
     const { settings } = this.#plan;
     // The browser was leased for another client.
@@ -345,7 +345,7 @@ export class ProxiedBrowser {
     return summary;
   }
 
-  async #open(how: Pick<HowToOpen, 'protocol' | 'lifetime'>, notice: string | undefined): Promise<Connected> {
+  async #open(how: Pick<ProxiedBrowserOptions, 'protocol' | 'lifetime'>, notice: string | undefined): Promise<Connected> {
     const { open } = this.#plan;
     const { signal } = this.#waiting;
     // The connection that holds a browser between its clients may break without a loss.

@@ -81,7 +81,7 @@ export function hangUp(client: WebSocket, reason: string, code = GOING_AWAY): vo
   client.once('close', () => clock.clearTimeout(timer));
 }
 
-interface HowToServe {
+interface ServeClientOptions {
   readonly channel: Channel;
   readonly over: AbortSignal;
   readonly idleTimeout: number;
@@ -98,7 +98,7 @@ interface HowToServe {
 export async function serveClient(
   client: WebSocket,
   far: FarEnd,
-  { channel, over, idleTimeout, lastHandoff }: HowToServe,
+  { channel, over, idleTimeout, lastHandoff }: ServeClientOptions,
 ): Promise<boolean> {
   let isIdle = false;
   let last = clock.now();

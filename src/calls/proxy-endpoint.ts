@@ -15,7 +15,7 @@ export interface ProxyEndpoint {
   /** Why a client can't connect. Asked before a browser is leased. */
   refuses(request: IncomingMessage): EndpointFault | undefined;
   /** Opens the way between a client and a leased browser. @param browser A connection that nobody else uses. */
-  open(browser: AnySocket, how: HowToTranslate): Promise<ProxyRoute>;
+  open(browser: AnySocket, how: OpenRouteOptions): Promise<ProxyRoute>;
 }
 
 export interface EndpointFault {
@@ -23,7 +23,7 @@ export interface EndpointFault {
   readonly reason: string;
 }
 
-export interface HowToTranslate {
+export interface OpenRouteOptions {
   /** The browser has a name: a later client finds what this one leaves in the browser's own context. */
   readonly isNamed: boolean;
   /** The hosts to which this machine may send requests for the client. Undefined: all. */

@@ -31,7 +31,7 @@ import { askBrowser, expectMethod, type DebuggingAnswer } from './debugging-requ
 import { answerLease } from './lease-requests.js';
 import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
 import type { KeptBrowsers } from './kept-browsers/kept-browsers.js';
-import type { HowToTranslate, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
+import type { OpenRouteOptions, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
 import { hangUp, NORMAL, serveClient, WaitingClient } from './proxy-client.js';
 
 /** The paths below the secret: of the browser, of a named browser, of its pages and its lease, and of the requests of a debugging port. */
@@ -474,7 +474,7 @@ const NO_SECRET =
 async function openRoute(
   socket: AnySocket,
   place: Place,
-  { onClose, ...how }: Omit<HowToTranslate, 'isNamed'> & { onClose: () => void },
+  { onClose, ...how }: Omit<OpenRouteOptions, 'isNamed'> & { onClose: () => void },
 ): Promise<ProxyRoute> {
   const { endpoint, name } = place;
   if (endpoint) return endpoint.open(socket, { isNamed: name !== undefined, ...how });

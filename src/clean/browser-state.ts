@@ -1,5 +1,5 @@
 /** What a lease has done in a browser. */
-export interface HowToClean {
+export interface CleanOptions {
   /** False if the lease used only contexts of its own: the browser's own context stays untouched. */
   readonly isOwnContextUsed: boolean;
   /** Whether a client has used an HTTP login or ignored errors of certificates, or may have: no command removes what these leave. */
@@ -89,7 +89,7 @@ export class BrowserState {
   };
 
   /** How to clean the browser. @param canBeDestroyed False for a browser that can be a person's own. */
-  howToClean(canBeDestroyed: boolean): HowToClean {
+  cleanOptions(canBeDestroyed: boolean): CleanOptions {
     return {
       isOwnContextUsed: this.isOwnContextUsed,
       hasHttpLogin: this.#hasHttpLogin,

@@ -1,6 +1,6 @@
 import { CdpClient, type Target } from '../wire/cdp-client.js';
 import type { CdpPort } from '../wire/client.js';
-import type { HowToClean } from './browser-state.js';
+import type { CleanOptions } from './browser-state.js';
 import { endContexts, isRunning, RUNNING } from './end-contexts.js';
 import { removeExtensions } from './installed.js';
 import { clock } from '../shared/clock.js';
@@ -28,7 +28,7 @@ const UNREADABLE =
  */
 export async function cleanBrowser(
   carrier: CdpPort,
-  { isOwnContextUsed, hasHttpLogin, contexts = new Set(), ...installed }: HowToClean,
+  { isOwnContextUsed, hasHttpLogin, contexts = new Set(), ...installed }: CleanOptions,
 ): Promise<void> {
   // These live as long as their context, and the browser's own one as long as the browser.
   if (isOwnContextUsed && hasHttpLogin)

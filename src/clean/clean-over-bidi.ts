@@ -1,6 +1,6 @@
 import { raceTimeout } from '../shared/abort.js';
 import { CdpClient } from '../wire/cdp-client.js';
-import type { HowToClean } from './browser-state.js';
+import type { CleanOptions } from './browser-state.js';
 import { ANSWER_TIMEOUT, cleanBrowser } from './clean-browser.js';
 import { until } from '../shared/until.js';
 import { isBlank } from '../shared/urls.js';
@@ -83,7 +83,7 @@ async function readFirst<Result>(
  */
 export async function cleanOverBidi(
   carrier: CdpPort,
-  { watch, ...how }: HowToClean & { readonly watch: BidiWatch },
+  { watch, ...how }: CleanOptions & { readonly watch: BidiWatch },
 ): Promise<void> {
   const bidi = new CdpClient(carrier, {}, ANSWER_TIMEOUT);
   if (await hasCdp(bidi)) return cleanBrowser(cdpWithin(bidi, carrier.ended), how);

@@ -1,4 +1,4 @@
-import type { HowToClean } from './browser-state.js';
+import type { CleanOptions } from './browser-state.js';
 import { CdpClient } from '../wire/cdp-client.js';
 import { BrowserFault } from '../wire/message.js';
 import type { CdpPort } from '../wire/client.js';
@@ -101,7 +101,7 @@ export function noteWindows(
  */
 export async function removeExtensions(
   cdp: CdpClient,
-  { extensions, canBeDestroyed }: Pick<HowToClean, 'extensions' | 'canBeDestroyed'>,
+  { extensions, canBeDestroyed }: Pick<CleanOptions, 'extensions' | 'canBeDestroyed'>,
 ): Promise<void> {
   // Programs that use the URLs of the session load extensions, too.
   const ids = canBeDestroyed ? await loadedExtensions(cdp) : [...extensions];

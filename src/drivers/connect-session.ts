@@ -3,7 +3,7 @@ import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { shortened } from '../shared/redact.js';
-import type { HowToClean } from '../clean/browser-state.js';
+import type { CleanOptions } from '../clean/browser-state.js';
 import type { Connector } from './connector.js';
 import type { CleanPlan, ConnectPlan, Drivers, OpenConnection } from './connection.js';
 import { cleanOverCdp, OpenBrowser, openSocket, openWire } from './open-browser.js';
@@ -79,7 +79,7 @@ function dropped(how: SocketEnd): ConnectError {
 async function cleanSession(
   grant: Grant,
   { settings, trust, signal }: CleanPlan,
-  how: HowToClean,
+  how: CleanOptions,
 ): Promise<void> {
   const limit = new LinkedAbort(signal, settings.connectTimeout);
   const { signal: during } = limit;

@@ -1,4 +1,4 @@
-import type { BrowserState, HowToClean } from '../clean/browser-state.js';
+import type { BrowserState, CleanOptions } from '../clean/browser-state.js';
 import type { SpareConnection } from '../net/spare-connection.js';
 import type { Grant } from '../services/browser-service.js';
 import type { Trust } from '../shared/network.js';
@@ -19,7 +19,7 @@ export interface Drivers {
    *
    * @throws ConnectError; the signal's reason.
    */
-  cleanSession(grant: Grant, how: CleanPlan, clean: HowToClean): Promise<void>;
+  cleanSession(grant: Grant, how: CleanPlan, clean: CleanOptions): Promise<void>;
   /**
    * Opens a URL in the first page of a browser, over CDP.
    *
@@ -76,7 +76,7 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    *
    * @throws If something may be left.
    */
-  clean(how: HowToClean): Promise<void>;
+  clean(how: CleanOptions): Promise<void>;
   /** Takes the browser from the library, which receives nothing more: `cleanup` asks it for nothing then. */
   takeOver(): void;
   /** Makes the methods of the library's objects fail. @param toError Returns the error of the lease for an error of the library. */

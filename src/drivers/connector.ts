@@ -1,12 +1,12 @@
 import { isBlank } from '../shared/urls.js';
 import { clock, delay, LONGEST_TIMER } from '../shared/clock.js';
-import type { HowToOpen, Observation, ObserveRequest } from './observation.js';
+import type { OpenUrlOptions, Observation, ObserveRequest } from './observation.js';
 import type { OpenClient, Socket } from './socket.js';
 import type { Protocol } from '../wire/forms.js';
 
 export type { Protocol } from '../wire/forms.js';
 export type {
-  HowToOpen,
+  OpenUrlOptions,
   NotedCall,
   Observation,
   ObserveRequest,
@@ -125,7 +125,7 @@ export interface Connection<Handles> {
    *
    * @param how Milliseconds; and whether a page that shows something stays as it is.
    */
-  openUrl?(this: void, handles: Partial<Handles>, url: string, how: HowToOpen): Promise<void>;
+  openUrl?(this: void, handles: Partial<Handles>, url: string, how: OpenUrlOptions): Promise<void>;
   /** Returns false after the library's connection was closed, also by the callback. */
   isConnected(): boolean;
   /**
@@ -179,7 +179,7 @@ interface Navigable {
 export async function openUrl(
   { page }: { page?: Navigable },
   url: string,
-  { timeout, onlyIfBlank = false }: HowToOpen,
+  { timeout, onlyIfBlank = false }: OpenUrlOptions,
 ): Promise<void> {
   if (onlyIfBlank && !isBlank(page!.url())) return;
   const before = page!.url();

@@ -1,5 +1,5 @@
 /** How `Connection.openUrl` opens a URL. */
-export interface HowToOpen {
+export interface OpenUrlOptions {
   /** Milliseconds. */
   readonly timeout: number;
   /** A page that shows something stays as it is: the service has opened it. */

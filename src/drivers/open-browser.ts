@@ -5,7 +5,7 @@ import { ConnectError } from '../shared/lease-errors.js';
 import type { Trust } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
 import { CdpClient } from '../wire/cdp-client.js';
-import type { HowToClean } from '../clean/browser-state.js';
+import type { CleanOptions } from '../clean/browser-state.js';
 import { cleanBrowser } from '../clean/clean-browser.js';
 import { noteState } from '../clean/note-state.js';
 import { BidiWatch, cleanOverBidi, hasCdp } from '../clean/clean-over-bidi.js';
@@ -190,7 +190,7 @@ export class OpenBrowser {
     return client;
   };
 
-  async #clean(how: HowToClean): Promise<void> {
+  async #clean(how: CleanOptions): Promise<void> {
     const { protocol, connectTimeout } = this.#plan.settings;
     const socket = this.#socket;
     if (this.#hasOneSocket) await this.endPages();
@@ -219,7 +219,7 @@ export class OpenBrowser {
 const NO_LIMIT = 'The lease limits its clients, which is not possible over WebDriver BiDi.';
 
 /** Cleans a browser with a socket of its own, until `over` resolves: afterwards the browser may belong to another lease. */
-export async function cleanOverCdp(socket: Client, over: Promise<unknown>, how: HowToClean): Promise<void> {
+export async function cleanOverCdp(socket: Client, over: Promise<unknown>, how: CleanOptions): Promise<void> {
   const cut = () => socket.cut('closed-by-us');
   void over.then(cut);
   try {

@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import type { Connector, HowToOpen, Protocol } from './connector.js';
+import type { Connector, OpenUrlOptions, Protocol } from './connector.js';
 import { readMessage } from '../wire/message.js';
 import { openInFirstPage } from '../wire/page-session.js';
 import type { AnySocket, OpenClient, Socket } from './socket.js';
@@ -34,7 +34,7 @@ export const relay = (sharesFiles: boolean): Connector<RelayHandles> => ({
   connect: async ({ socket, protocol, openClient }) => ({
     handles: { socket, openClient },
     ...(protocol === 'cdp' && {
-      openUrl: async (_handles: object, url: string, { onlyIfBlank }: HowToOpen) => {
+      openUrl: async (_handles: object, url: string, { onlyIfBlank }: OpenUrlOptions) => {
         if (!onlyIfBlank) await openInFirstPage(socket, url);
       },
     }),

@@ -49,7 +49,7 @@ export class PlaceholderFiles {
   }
 }
 
-interface HowToWrite {
+interface WriteOptions {
   /** Called with the number of bytes so far; throws to refuse more. */
   readonly onPart: (size: number) => void;
   readonly signal: AbortSignal;
@@ -59,7 +59,7 @@ interface HowToWrite {
 export async function writeContent(
   content: Readable,
   path: string,
-  { onPart, signal }: HowToWrite,
+  { onPart, signal }: WriteOptions,
 ): Promise<void> {
   signal.throwIfAborted();
   // A pipeline that begins with a destroyed stream may never end.

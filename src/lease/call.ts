@@ -1,4 +1,4 @@
-import type { HowToConnect } from './verify-connection.js';
+import type { ConnectionRequirements } from './verify-connection.js';
 import { coreOf } from '../pool/pool-core.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock } from '../shared/clock.js';
@@ -84,7 +84,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
   }
 
   /** How the call connects, for the checks of pools and browsers. */
-  get how(): HowToConnect {
+  get how(): ConnectionRequirements {
     const { connector, settings } = this.plan;
     return { protocol: settings.protocol, connector, needsCdp: this.hooks.need('cdp') };
   }

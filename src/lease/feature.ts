@@ -1,6 +1,6 @@
 import type { AnyStep } from '../shared/telemetry.js';
 import type { ConnectExtension, Opening } from '../drivers/extension.js';
-import type { HowToOpen, Observation, ObserveRequest } from '../drivers/observation.js';
+import type { OpenUrlOptions, Observation, ObserveRequest } from '../drivers/observation.js';
 import type { BrowserService, Grant, LeaseRequest, SessionRequests } from '../services/browser-service.js';
 import type { Together } from '../shared/together.js';
 import type { SocketEnd } from '../wire/forms.js';
@@ -116,7 +116,7 @@ export interface LeasedService {
 export interface WorkConnection {
   // Methods: each library has handles of its own.
   observe?(request: ObserveRequest): Observation;
-  openUrl?(this: void, handles: object, url: string, how: HowToOpen): Promise<void>;
+  openUrl?(this: void, handles: object, url: string, how: OpenUrlOptions): Promise<void>;
   pageId?(handles: object): Promise<string>;
   /** Resolves when the socket has ended. */
   readonly ended: Promise<SocketEnd>;

@@ -1,4 +1,4 @@
-import { BrowserState, type HowToClean } from '../clean/browser-state.js';
+import { BrowserState, type CleanOptions } from '../clean/browser-state.js';
 import type { LoadDrivers, OpenConnection } from '../drivers/connection.js';
 import { inTime } from './in-time.js';
 import type { PendingRelease } from '../pool/pending-releases.js';
@@ -166,7 +166,7 @@ export class HeldBrowser<Session extends object> {
       await inTime(connection, CLOSE_TIMEOUT, () => connection.cleanup());
       this.#isOver = await this.#pending.isOver();
       if (this.#isOver) throw new Error('Another program has released the browser.');
-      const how = this.#howToClean;
+      const how = this.#cleanOptions;
       if (!this.#canBeReused || isKept) return;
       // The windows of a person's own browser are theirs to place.
       if (this.context.state.hasChangedOwnWindow && this.endsWith !== 'nothing')
@@ -205,7 +205,7 @@ export class HeldBrowser<Session extends object> {
     if (chosen !== 'destroy' || this.endsWith !== 'nothing') return chosen;
     if (outcome.healthy && !mustBeDestroyed) return 'reuse';
     // Nothing can destroy the browser: the next lease of this process cleans it first.
-    uncleanBrowsers.set(this.#address, this.#howToClean);
+    uncleanBrowsers.set(this.#address, this.#cleanOptions);
     this.#reportUnclean(
       'The browser stays open with data of this lease, because nothing can destroy it. The next lease of this process ' +
         'removes the data, or fails.',
@@ -258,8 +258,8 @@ export class HeldBrowser<Session extends object> {
     }
   }
 
-  get #howToClean(): HowToClean {
-    return this.context.state.howToClean(this.endsWith !== 'nothing');
+  get #cleanOptions(): CleanOptions {
+    return this.context.state.cleanOptions(this.endsWith !== 'nothing');
   }
 
   /** Each session of some services has one lease: nothing of them is reused. */

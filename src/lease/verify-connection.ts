@@ -24,7 +24,7 @@ export function verifyConnection(
 }
 
 /** How a call, or a client of a proxy, connects. */
-export interface HowToConnect {
+export interface ConnectionRequirements {
   readonly protocol: Protocol;
   readonly connector?: CheckingConnector | undefined;
   /** The option that needs CDP. */
@@ -39,7 +39,7 @@ export interface HowToConnect {
 export function verifyPool(
   pool: string,
   { protocols }: Pick<BrowserService, 'protocols'>,
-  how: HowToConnect,
+  how: ConnectionRequirements,
 ): void {
   if (protocols) verifyProtocols(`The browsers of pool ${pool} have`, protocols, how, { pool });
 }
@@ -53,7 +53,7 @@ export function verifyPool(
 export function verifyGrant(
   pool: string,
   { id, cdpUrl, bidiUrl }: Pick<Grant, 'id' | 'cdpUrl' | 'bidiUrl'>,
-  how: HowToConnect,
+  how: ConnectionRequirements,
 ): void {
   const protocols = [cdpUrl !== undefined && 'cdp', bidiUrl !== undefined && 'bidi'] as const;
   const given = protocols.filter((one) => one !== false);
@@ -64,7 +64,7 @@ export function verifyGrant(
 function verifyProtocols(
   whose: string,
   protocols: readonly Protocol[],
-  { protocol, connector, needsCdp }: HowToConnect,
+  { protocol, connector, needsCdp }: ConnectionRequirements,
   facts: ErrorFacts,
 ): void {
   const only = `${whose} only the protocol ${protocols.join(', ')}`;

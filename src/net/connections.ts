@@ -13,7 +13,7 @@ interface Undici {
 }
 
 /** How to send a request. */
-interface HowToSend {
+interface ConnectionSendOptions {
   /** Ends the request, and the reading of its response. */
   readonly signal: AbortSignal;
   /** Ends the request before it is written, for example while its connection is opened. */
@@ -65,7 +65,7 @@ export class Connections {
   }
 
   /** Sends a request. It follows no redirect. Rejects if no response arrives. */
-  send(message: HttpRequest, { signal, unsentSignal, onWrite, pause = 0 }: HowToSend): Promise<OpenResponse> {
+  send(message: HttpRequest, { signal, unsentSignal, onWrite, pause = 0 }: ConnectionSendOptions): Promise<OpenResponse> {
     const { url, method = 'GET' } = message;
     const { headers, text } = encode(message);
     // Before undici uses an idle connection again, it waits for the global `setImmediate`, which a test can have replaced.

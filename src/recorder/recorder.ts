@@ -27,7 +27,7 @@ interface RecorderOptions {
   readonly onFinished?: (recording: Recording, reason: RecordingEnd) => void;
 }
 
-interface HowToRecord {
+interface RecordOptions {
   /** Ends the recording. */
   readonly signal: AbortSignal;
   /** Called when the recording has its files, before the first picture. */
@@ -58,7 +58,7 @@ export class Recorder {
     browser: RecordableBrowser,
     session: RecordedSession,
     plan: RecordingPlan,
-    { signal, onStarted }: HowToRecord,
+    { signal, onStarted }: RecordOptions,
   ): Promise<Recording> {
     const onFinished = (recording: Recording, reason: RecordingEnd) => {
       this.#options.onFinished?.(recording, reason);

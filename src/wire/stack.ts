@@ -172,7 +172,7 @@ export class Stack implements LayerStack {
   event(
     message: WireMessage,
     handlers: readonly EventHandler[],
-    { client, sessions, deliver }: HowToDeliver,
+    { client, sessions, deliver }: DeliverOptions,
   ): void | Promise<void> {
     const { method = '', sessionId } = message;
     // A layer reads no body of a request: decoding a large one would cost each client that changes requests much time.
@@ -200,7 +200,7 @@ interface How {
   readonly send: (changes: object | undefined) => Promise<BrowserAnswer>;
 }
 
-interface HowToDeliver {
+interface DeliverOptions {
   readonly client: AnyClient;
   readonly sessions: Sessions;
   readonly deliver: (changes: object | undefined) => void | Promise<void>;

@@ -4,7 +4,7 @@ import { channelOf, join, type Channel } from '../../drivers/relay.js';
 import type { AnySocket } from '../../drivers/socket.js';
 import { createTemporaryFolder } from '../../shared/connection-folder.js';
 import { isOlder } from '../../shared/library-version.js';
-import type { EndpointFault, HowToTranslate, ProxyEndpoint, ProxyRoute } from '../proxy-endpoint.js';
+import type { EndpointFault, OpenRouteOptions, ProxyEndpoint, ProxyRoute } from '../proxy-endpoint.js';
 import { MessageGuard } from './message-guard.js';
 import { findPlaywright, playwrightPackage, type PlaywrightCopy } from './playwright-copy.js';
 import { ServerSocket } from './server-socket.js';
@@ -55,7 +55,7 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
     };
   }
 
-  open(browser: AnySocket, how: HowToTranslate): Promise<ProxyRoute> {
+  open(browser: AnySocket, how: OpenRouteOptions): Promise<ProxyRoute> {
     return openPlaywrightRoute(this.#copy!.resolve(), browser, how);
   }
 }
@@ -89,7 +89,7 @@ function minorOf(version: string): string {
 async function openPlaywrightRoute(
   playwright: string,
   socket: AnySocket,
-  { isNamed, allowed, signal }: HowToTranslate,
+  { isNamed, allowed, signal }: OpenRouteOptions,
 ): Promise<ProxyRoute> {
   const [browserUrl, { path: folder }] = await Promise.all([lend(socket), createTemporaryFolder(socket)]);
   const how = { playwright, browserUrl, folder, copiesUploads: !isNamed, signal };

@@ -28,7 +28,7 @@ const serve = async () => {
 serve();
 `;
 
-interface HowToServe {
+interface ServerThreadOptions {
   /** The path of playwright-core. */
   readonly playwright: string;
   /** The CDP URL of the browser. */
@@ -51,7 +51,7 @@ export class ServerThread {
   readonly #ended: Promise<unknown>;
 
   /** @throws ConnectError if Playwright itself fails; the reason of the signal. */
-  static async start(how: HowToServe): Promise<ServerThread> {
+  static async start(how: ServerThreadOptions): Promise<ServerThread> {
     const { playwright, browserUrl, folder, copiesUploads, signal } = how;
     // Playwright writes the URL into this folder. By default, other users of this machine may read it.
     const registry = join(folder, 'registry');

@@ -147,7 +147,7 @@ export class Bodies {
   }
 }
 
-interface HowToRead extends Pick<Received, 'length' | 'hasLength'> {
+interface ReadBodyOptions extends Pick<Received, 'length' | 'hasLength'> {
   canContinue(this: void): boolean;
 }
 
@@ -155,14 +155,14 @@ interface HowToRead extends Pick<Received, 'length' | 'hasLength'> {
 class BodyReader {
   readonly #stream: Readable;
   readonly #bodies: Bodies;
-  readonly #how: HowToRead;
+  readonly #how: ReadBodyOptions;
   readonly #share = new Share();
   readonly #body: Buffer[] = [];
   #size = 0;
   /** The page can read the rest, and there is memory for the beginning until it does. */
   #canContinue = false;
 
-  constructor(stream: Readable, bodies: Bodies, how: HowToRead) {
+  constructor(stream: Readable, bodies: Bodies, how: ReadBodyOptions) {
     this.#stream = stream;
     this.#bodies = bodies;
     this.#how = how;

@@ -10,7 +10,7 @@ import type { HandoffAnswer, HandoffFacts, HandoffRequest, HandoffSteps } from '
 export const declared = declareFeature<{ facts: HandoffFacts; steps: HandoffSteps }>()({ checks: {} });
 
 /** @internal */
-export interface HowToAsk {
+export interface AskOptions {
   /** Opens the connection to show the browser, if this process has none. */
   readonly openCdp?: OpenCdp | undefined;
   /** Aborts when the one who has asked no longer waits. */
@@ -48,13 +48,13 @@ class Handoffs implements LeaseFeature {
    *
    * @throws HandoffTimeoutError; the reason of the signal of the lease; ConnectionDroppedError; LeaseOverError.
    */
-  ask(request: HandoffRequest, how: HowToAsk = {}): Promise<HandoffAnswer> {
+  ask(request: HandoffRequest, how: AskOptions = {}): Promise<HandoffAnswer> {
     const asking = this.#last.then(() => this.#ask(request, how));
     this.#last = asking.catch(() => {});
     return asking;
   }
 
-  async #ask(request: HandoffRequest, { openCdp, signal: asker }: HowToAsk): Promise<HandoffAnswer> {
+  async #ask(request: HandoffRequest, { openCdp, signal: asker }: AskOptions): Promise<HandoffAnswer> {
     const lease = this.#lease!;
     const over = new LinkedAbort(lease.signal);
     const stopListening = this.#over.onAbort(() => over.abort(this.#over.signal.reason));

@@ -2,7 +2,7 @@ import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
 import {
   startPageChecks,
-  type HowToStart,
+  type OtherStartOptions,
   type StartPageOptions,
   type StartPageSettings,
   type StartPageSteps,
@@ -20,5 +20,5 @@ export const declared = declareFeature<Types>()({
 const load = lazy(() => import('./start-page.js'));
 
 /** @internal */
-export const create = async ({ startUrl, ...how }: HowToStart & StartPageSettings) =>
+export const create = async ({ startUrl, ...how }: OtherStartOptions & StartPageSettings) =>
   startUrl === undefined ? undefined : new (await load()).StartPage(startUrl, how);

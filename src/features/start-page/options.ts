@@ -16,7 +16,7 @@ export const startPageChecks = checksOf<StartPageOptions>()({ startUrl: optional
 export interface StartPageSettings extends Checked<typeof startPageChecks> {}
 
 /** Other options that it must know. */
-export interface HowToStart {
+export interface OtherStartOptions {
   readonly connectTimeout: number;
   /** A service does not limit what it opens. */
   readonly allowedHosts?: string | undefined;

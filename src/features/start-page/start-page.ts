@@ -1,11 +1,11 @@
 import type { LeaseRequest } from '../../services/browser-service.js';
-import { SETTLE_TIMEOUT, type HowToOpen } from '../../drivers/connector.js';
+import { SETTLE_TIMEOUT, type OpenUrlOptions } from '../../drivers/connector.js';
 import { requestFactsOf } from '../../services/check-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { asError } from '../../shared/errors.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { EndWork, FeatureContext, LeaseFeature, Work } from '../../lease/feature.js';
-import type { HowToStart, StartPageSteps } from './options.js';
+import type { OtherStartOptions, StartPageSteps } from './options.js';
 
 type Context = FeatureContext<StepOf<StartPageSteps>>;
 
@@ -21,7 +21,7 @@ export class StartPage implements LeaseFeature {
   /** What the service opens is not limited. */
   readonly #isOpenedHere: boolean;
 
-  constructor(url: string, { connectTimeout, allowedHosts }: HowToStart) {
+  constructor(url: string, { connectTimeout, allowedHosts }: OtherStartOptions) {
     this.#url = url;
     this.#connectTimeout = connectTimeout;
     this.#isOpenedHere = allowedHosts !== undefined;
@@ -60,7 +60,7 @@ export class StartPage implements LeaseFeature {
 export async function openStartPage(
   { lease, connection, handles = {} }: Pick<Work<StepOf<StartPageSteps>>, 'lease' | 'connection' | 'handles'>,
   url: string,
-  how: HowToOpen,
+  how: OpenUrlOptions,
 ): Promise<void> {
   await attempt(lease, url, how.timeout, async () => {
     if (!connection?.openUrl)

@@ -28,12 +28,12 @@ async function* broken() {
   throw new Error('The connection was lost.');
 }
 
-interface HowToWatch {
+interface WatchOptions {
   readonly isElsewhere?: boolean;
   readonly listener?: DownloadListener;
 }
 
-function watchOn({ url }: PlayedBrowser, wire: Wire, { isElsewhere = false, listener }: HowToWatch) {
+function watchOn({ url }: PlayedBrowser, wire: Wire, { isElsewhere = false, listener }: WatchOptions) {
   const { shared, own } = wire;
   const over = new AbortController();
   const opening: Opening = {

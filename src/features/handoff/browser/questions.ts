@@ -5,13 +5,13 @@ import type { PageReply } from '../replies.js';
 /** Largest files in bytes, together. */
 const MOST_BYTES = 50 * 1024 * 1024;
 
-interface HowToReply {
+interface ReplyOptions {
   readonly send: (reply: PageReply) => void;
   readonly onFault: (text: string) => void;
 }
 
 /** Shows what the pages of the browser ask. */
-export function showQuestions(questions: readonly Question[], how: HowToReply): void {
+export function showQuestions(questions: readonly Question[], how: ReplyOptions): void {
   const isList = ({ kind }: Question) => kind === 'options';
   // Beside the address, where it covers nothing of the page.
   show(byId('options'), questions.filter(isList), (question) => formOf(question, how));
@@ -42,7 +42,7 @@ function focusIn(form: HTMLElement): void {
   form.querySelector<HTMLElement>('input, button')?.focus();
 }
 
-function formOf(question: Question, how: HowToReply): HTMLElement {
+function formOf(question: Question, how: ReplyOptions): HTMLElement {
   switch (question.kind) {
     case 'dialog':
       return dialogForm(question, how);
@@ -55,7 +55,7 @@ function formOf(question: Question, how: HowToReply): HTMLElement {
 
 function dialogForm(
   { id, type, message, value }: Extract<Question, { kind: 'dialog' }>,
-  { send }: HowToReply,
+  { send }: ReplyOptions,
 ) {
   const field = make('input', { value, 'aria-label': 'Answer' });
   const accept = make('button', { class: 'primary' }, type === 'beforeunload' ? 'Leave the page' : 'OK');
@@ -81,7 +81,7 @@ function dialogForm(
   return form;
 }
 
-function filesForm({ id, isMultiple }: Extract<Question, { kind: 'files' }>, { onFault }: HowToReply) {
+function filesForm({ id, isMultiple }: Extract<Question, { kind: 'files' }>, { onFault }: ReplyOptions) {
   const text = isMultiple ? 'The page asks for files:' : 'The page asks for a file:';
   const input = make('input', {
     type: 'file',
@@ -140,7 +140,7 @@ function base64Of(file: File): Promise<string> {
 
 function optionsForm(
   { id, options, selected }: Extract<Question, { kind: 'options' }>,
-  { send }: HowToReply,
+  { send }: ReplyOptions,
 ) {
   const list = make('select', { 'aria-label': 'Options of the list in the page' });
   for (const [index, { text, isDisabled }] of options.entries()) {
