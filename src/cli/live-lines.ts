@@ -57,9 +57,9 @@ export class LiveLines {
     const erase = this.#erase();
     const { columns, rows } = this.#stream;
     // Some terminals wrap a line that fills their last column.
-    const room = Math.max(1, (columns || COLUMNS) - 1);
-    const lines = this.#render(room).slice(0, Math.max(1, (rows || ROWS) - 1));
-    const fitted = lines.map((line) => fit(line, room));
+    const width = Math.max(1, (columns || COLUMNS) - 1);
+    const lines = this.#render(width).slice(0, Math.max(1, (rows || ROWS) - 1));
+    const fitted = lines.map((line) => fit(line, width));
     this.#drawn = fitted.map((line) => columnsOf(line.map(([text]) => text).join('')));
     const painted = fitted.map((line) => line.map((span) => this.#paintSpan(span)).join(''));
     this.#stream.write(erase + painted.join('\n'));
@@ -82,20 +82,20 @@ export class LiveLines {
 /** Cuts a line off at a width, in columns, and escapes it. */
 function fit(line: readonly Span[], columns: number): Span[] {
   const fitted: Span[] = [];
-  let room = columns;
+  let columnsLeft = columns;
   for (const [text, format] of line) {
     const clean = printable(text);
     const width = columnsOf(clean);
-    fitted.push([width <= room ? clean : cut(clean, room), format]);
-    room -= width;
-    if (room <= 0) break;
+    fitted.push([width <= columnsLeft ? clean : cut(clean, columnsLeft), format]);
+    columnsLeft -= width;
+    if (columnsLeft <= 0) break;
   }
   return fitted;
 }
 
 function cut(text: string, columns: number): string {
-  let room = columns - 1;
-  const kept = charactersOf(text).filter((character) => (room -= columnsOf(character)) >= 0);
+  let columnsLeft = columns - 1;
+  const kept = charactersOf(text).filter((character) => (columnsLeft -= columnsOf(character)) >= 0);
   return `${kept.join('')}…`;
 }
 

@@ -146,7 +146,7 @@ export class BrowserTools {
       annotations: { title: 'Lease a browser', destructiveHint: false },
       run: async (given, { signal, notify }) => {
         const { name, lifetime } = readOptions(leaseChecks, given, 'lease_browser');
-        this.#expectRoom(name, lifetime);
+        this.#expectAllowed(name, lifetime);
         const stop = this.#showWait(notify);
         const leasing = this.#proxy.lease(name, { signal, lifetime: optionalTime(lifetime) });
         return this.#describe(await leasing.finally(stop));
@@ -227,7 +227,7 @@ export class BrowserTools {
   }
 
   /** Refuses what waiting does not change. */
-  #expectRoom(name: string, lifetime: number | string | undefined): void {
+  #expectAllowed(name: string, lifetime: number | string | undefined): void {
     const { max = Infinity, lifetime: most } = this.#limits;
     if (lifetime !== undefined && timeOf(lifetime) > most)
       throw new InvalidOptionError(

@@ -53,8 +53,8 @@ export async function placeFile(
   await mkdir(folder, { recursive: true });
   const { stem, ending } = safeFileName(name);
   for (let suffix = ''; ; suffix = `-${randomUUID().slice(0, 6)}`) {
-    const room = LONGEST_NAME - Buffer.byteLength(suffix + ending);
-    const path = join(resolve(folder), cutMiddle(stem, room) + suffix + ending);
+    const bytesLeft = LONGEST_NAME - Buffer.byteLength(suffix + ending);
+    const path = join(resolve(folder), cutMiddle(stem, bytesLeft) + suffix + ending);
     try {
       // Not a link: whoever shares the file could change it.
       if (mustStay) await copyFile(from, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
@@ -84,13 +84,13 @@ const CUT = '...';
 /** Cuts the middle out of a name that is too long: its beginning and its end differ most from those of other names. */
 function cutMiddle(name: string, mostBytes: number): string {
   if (Buffer.byteLength(name) <= mostBytes) return name;
-  const room = Math.floor((mostBytes - CUT.length) / 2);
+  const half = Math.floor((mostBytes - CUT.length) / 2);
   // A mark belongs to the character before it.
-  const end = beginningOf(Array.from(name).toReversed(), room)
+  const end = beginningOf(Array.from(name).toReversed(), half)
     .toReversed()
     .join('')
     .replace(/^\p{M}+/u, '');
-  return beginningOf(Array.from(name), room).join('').trimEnd() + CUT + end.trimStart();
+  return beginningOf(Array.from(name), half).join('').trimEnd() + CUT + end.trimStart();
 }
 
 function beginningOf(characters: readonly string[], mostBytes: number): readonly string[] {

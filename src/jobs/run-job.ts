@@ -1,6 +1,6 @@
 import { coreOf } from '../pool/pool-core.js';
 import { LinkedAbort, onAbort } from '../shared/abort.js';
-import { nextTurn } from '../shared/clock.js';
+import { nextMacrotask } from '../shared/clock.js';
 import type { PoolClosedError } from '../shared/service-errors.js';
 import type { JobContext, JobPlan } from './job-context.js';
 import type { Outcome } from './outcome.js';
@@ -96,7 +96,7 @@ export class Job<Handles, Input, Value, Session extends object> {
   async #stop(reason: unknown): Promise<void> {
     this.#closed.abort(undefined);
     // Idle browsers are released for reuse before the abort, which destroys browsers.
-    await nextTurn();
+    await nextMacrotask();
     this.#abort.abort(reason);
   }
 }

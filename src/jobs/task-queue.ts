@@ -52,7 +52,7 @@ export class TaskQueue<Input, Value, Session extends object> {
   readonly #hosts: HostSlots;
   readonly #hostOf: ReturnType<typeof hostNames>;
   /** Number of inputs that may be pulled before the loop receives an outcome: twice as many as tasks run at once. */
-  readonly #room: number;
+  readonly #capacity: number;
   /** In their order. */
   readonly #waiting: Task<Input, Value, Session>[] = [];
   readonly #pages = new Set<(claimed: ClaimedTask<Input, Value, Session> | undefined) => void>();
@@ -70,7 +70,7 @@ export class TaskQueue<Input, Value, Session extends object> {
     this.#job = job;
     this.#hosts = new HostSlots(job.settings);
     this.#hostOf = hostNames(job.settings);
-    this.#room = 2 * job.settings.concurrency * job.settings.pagesPerLease;
+    this.#capacity = 2 * job.settings.concurrency * job.settings.pagesPerLease;
     onAbort(job.closed, () => this.dispatch());
   }
 
@@ -104,7 +104,7 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   /**
    * Assigns ready tasks to those that wait for one, and pulls inputs while somebody still waits. Must be called when the loop
-   * has received an outcome: there is room for another input then.
+   * has received an outcome: another input can be pulled then.
    */
   dispatch(): void {
     const isClosed = this.#job.closed.aborted;
@@ -167,7 +167,7 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   /** The tasks that waited for their host must not fill the memory with outcomes. In order, the next outcome may be theirs. */
   get #isLoopBusy(): boolean {
-    return !this.#job.settings.ordered && this.#job.outcomes.size >= this.#room;
+    return !this.#job.settings.ordered && this.#job.outcomes.size >= this.#capacity;
   }
 
   #assign(): void {
@@ -217,15 +217,15 @@ export class TaskQueue<Input, Value, Session extends object> {
     }
   }
 
-  /** Tasks that wait for their host take no room from others. */
-  get #hasRoom(): boolean {
+  /** Tasks that wait for their host use no capacity of others. */
+  get #hasCapacity(): boolean {
     const held = this.#waiting.length - this.#hosts.startable;
     const mostHeld = this.#job.source.hasOtherJobs ? MOST_HELD_SHARED : MOST_HELD;
-    return this.#unfinished + this.#job.outcomes.size < this.#room + held && held < mostHeld;
+    return this.#unfinished + this.#job.outcomes.size < this.#capacity + held && held < mostHeld;
   }
 
   async #pull(): Promise<void> {
-    if (this.#isPulling || this.#isExhausted || !this.#hasRoom || this.#job.closed.aborted) return;
+    if (this.#isPulling || this.#isExhausted || !this.#hasCapacity || this.#job.closed.aborted) return;
     this.#isPulling = true;
     try {
       const next = await this.#job.source.pull();

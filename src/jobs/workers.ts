@@ -24,7 +24,7 @@ const MAX_FAILURES = 3;
 const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
 
 /** What a worker remembers from one browser to the next. */
-interface Lane {
+interface PoolPosition {
   /** Place of the pool that leased its last browser. */
   at: number;
 }
@@ -54,12 +54,12 @@ export class Workers<Handles, Input, Value, Session extends object> {
 
   async #work(): Promise<void> {
     const { signal, settings, fail } = this.#job;
-    const lane: Lane = { at: 0 };
+    const position: PoolPosition = { at: 0 };
     let released: Promise<unknown> | undefined;
     try {
       for (let failures = 0; ;) {
         const reservation = await this.#tasks.reserve();
-        const end = reservation && (await this.#useLease(reservation, lane));
+        const end = reservation && (await this.#useLease(reservation, position));
         // The next browser is acquired while the service releases this one. Releases must not accumulate.
         await released;
         released = end?.released.finally(() => reservation?.abort.dispose());
@@ -78,10 +78,10 @@ export class Workers<Handles, Input, Value, Session extends object> {
   }
 
   /** Leases a browser and runs tasks there. Never rejects: `error` is why the lease failed or ended early. */
-  async #useLease(reservation: Reservation, lane: Lane): Promise<BrowserEnd> {
+  async #useLease(reservation: Reservation, position: PoolPosition): Promise<BrowserEnd> {
     let lease: PooledLease<Handles, Session>;
     try {
-      lease = await this.#leaseFrom(lane, reservation.abort.signal);
+      lease = await this.#leaseFrom(position, reservation.abort.signal);
     } catch (error) {
       // Such an error came after a browser was granted.
       if (error instanceof ConnectError) this.#lastOpen = clock.now();
@@ -97,16 +97,16 @@ export class Workers<Handles, Input, Value, Session extends object> {
   }
 
   /** Leases from the pool that the worker had its last browser from, or from one before it. */
-  async #leaseFrom(lane: Lane, signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
+  async #leaseFrom(position: PoolPosition, signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
     const { pools } = this.#job;
-    const looksBack = lane.at > 0 && !this.#isLookingBack;
+    const looksBack = position.at > 0 && !this.#isLookingBack;
     const [first = pools[0], ...others] = looksBack
       ? pools
-      : [...pools.slice(lane.at), ...pools.slice(0, lane.at)];
+      : [...pools.slice(position.at), ...pools.slice(0, position.at)];
     if (looksBack) this.#isLookingBack = true;
     try {
       const lease = await this.#lease([first, ...others], signal);
-      lane.at = pools.findIndex((pool) => pool === lease.context.pool.api);
+      position.at = pools.findIndex((pool) => pool === lease.context.pool.api);
       return lease;
     } finally {
       if (looksBack) this.#isLookingBack = false;

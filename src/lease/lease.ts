@@ -1,6 +1,6 @@
 import type { OpenConnection } from '../drivers/connection.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
-import { nextTurn, PausableTimers } from '../shared/clock.js';
+import { nextMacrotask, PausableTimers } from '../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../shared/errors.js';
 import {
   CallbackTimeoutError,
@@ -22,8 +22,8 @@ import { writeFiles } from './write-files.js';
 /** Time for the library to disconnect, in ms; then the socket is closed. */
 const DISCONNECT_TIMEOUT = 2000;
 
-/** Turns of the event loop: Playwright passes a call on in the next one, and its command arrives here in the one after. */
-const SENDING_TURNS = 2;
+/** Playwright passes a call on in the next macrotask, and the command of the call arrives here in the one after. */
+const SENDING_MACROTASKS = 2;
 
 /** A leased browser that another program uses. The holder must call `end`. */
 export class Lease<Session extends object = object, Features extends FeatureSet = FeatureSet> {
@@ -171,7 +171,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
 
   async #endingOf({ status, error }: LeaseEnd, leaves: boolean): Promise<LeaseEnding> {
     const connection = this.#link?.connection;
-    for (let turn = 0; connection && turn < SENDING_TURNS; turn++) await nextTurn();
+    for (let count = 0; connection && count < SENDING_MACROTASKS; count++) await nextMacrotask();
     const methodsInFlight = connection?.socket.methodsInFlight ?? [];
     return { lease: this.context, connection, status, error, leaves, methodsInFlight };
   }

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Dispatcher, Pool } from 'undici/index.js';
 import { LinkedAbort, onAbort } from '../shared/abort.js';
-import { hasFakeTimers, nextTurn } from '../shared/clock.js';
+import { hasFakeTimers, nextMacrotask } from '../shared/clock.js';
 import { hasFakeMicrotasks } from '../shared/globals.js';
 import { encode, LARGEST_HEADERS, type HttpRequest } from './http.js';
 import type { Reachability } from './reachability.js';
@@ -50,7 +50,7 @@ export class Connections {
       const onOpen = (connection: Duplex) => {
         reachability.connected();
         callback(null, acceptContinue(connection) as never);
-        void nextTurn().then(onConnected);
+        void nextMacrotask().then(onConnected);
       };
       const onError = (error: Error) => {
         reachability.failed(error);
@@ -65,7 +65,10 @@ export class Connections {
   }
 
   /** Sends a request. It follows no redirect. Rejects if no response arrives. */
-  send(message: HttpRequest, { signal, unsentSignal, onWrite, pause = 0 }: ConnectionSendOptions): Promise<OpenResponse> {
+  send(
+    message: HttpRequest,
+    { signal, unsentSignal, onWrite, pause = 0 }: ConnectionSendOptions,
+  ): Promise<OpenResponse> {
     const { url, method = 'GET' } = message;
     const { headers, text } = encode(message);
     // Before undici uses an idle connection again, it waits for the global `setImmediate`, which a test can have replaced.

@@ -11,7 +11,7 @@ export interface StatusMeaning {
   readonly release: 'none' | 'failed' | 'unknown';
   /** The same request can succeed later. */
   readonly isTransient: boolean;
-  /** The service itself has a problem: its callers take turns until it works again. */
+  /** The service itself has a problem: only one caller at a time sends requests until it works again. */
   readonly isOutage: boolean;
   /** The session can't be used any more. */
   readonly endsSession: boolean;

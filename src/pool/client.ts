@@ -1,6 +1,6 @@
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { asError, duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
-import { nextTurn } from '../shared/clock.js';
+import { nextMacrotask } from '../shared/clock.js';
 import type { Trust } from '../shared/network.js';
 import { hideOwnSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
@@ -189,8 +189,8 @@ export class ServiceClient {
       return { status, headers, body: '' };
     }
     const read = await readResponse(response);
-    // The connection is free in the next turn of the event loop. A request before that would open another one.
-    await nextTurn();
+    // The connection is free in the next macrotask. A request before that would open another one.
+    await nextMacrotask();
     signal?.throwIfAborted();
     return read;
   }
@@ -231,8 +231,8 @@ class BackgroundWork {
   async settled(): Promise<void> {
     while (this.#open > 0) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      // Work that ends may begin other work, such as a release, in the same turn.
-      await nextTurn();
+      // Work that ends may begin other work, such as a release, in the same macrotask.
+      await nextMacrotask();
     }
   }
 }

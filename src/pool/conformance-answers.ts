@@ -112,7 +112,7 @@ export function* tagFaults(
   if (Object.keys(tags).some((tag) => !body.includes(tag))) yield `acquire drops tags of the user.`;
   if (!body.includes(leaseId)) {
     if (find?.(lease) !== undefined)
-      yield 'find searches for the id of a lease whose acquire request had no room for it.';
+      yield 'find searches for the id of a lease whose acquire request could not contain it.';
     return;
   }
   yield `acquire adds a tag of this library to ${mostTags} tags of the user, which is one too many.`;

@@ -170,10 +170,10 @@ class VideoSource {
   }
 
   /** Waits before the next request. */
-  async #pause(wished: number | undefined): Promise<void> {
+  async #pause(requested: number | undefined): Promise<void> {
     const { replayId, timeout, signal, facts } = this.#download;
     const elapsed = clock.now() - this.#began;
-    const pause = Math.max(SHORTEST_PAUSE, wished ?? DEFAULT_PAUSE);
+    const pause = Math.max(SHORTEST_PAUSE, requested ?? DEFAULT_PAUSE);
     if (pause >= timeout - elapsed) {
       const message = `The video of replay ${replayId} was not ready within ${duration(timeout)}. Increase timeout, or try again later.`;
       throw new ReplayNotReadyError(message, { ...facts, elapsed });

@@ -238,7 +238,7 @@ export class PendingReleases {
     while (this.#held.size + this.#open.size > 0 && clock.now() < deadline) {
       const request = { reuse: false, timeout: Math.max(1, deadline - clock.now()) };
       await Promise.allSettled([...this.#held].map((pending) => pending.release(request)));
-      // A browser of a response that has just been read is held in the next turn.
+      // A browser of a response that has just been read is held in the next macrotask.
       await delay(POLL_INTERVAL);
     }
   }

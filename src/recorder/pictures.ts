@@ -166,7 +166,7 @@ class PagePictures {
   /** Those that change. They share the cores. */
   static readonly #changing = new Set<PagePictures>();
   /** How much less often a page has pictures, because others change, too: they share the cores with what the pages do. */
-  static get #crowd(): number {
+  static get #slowdown(): number {
     return 1 + Math.max(0, PagePictures.#changing.size - 1) / availableParallelism();
   }
 
@@ -382,7 +382,7 @@ class PagePictures {
       const share = (1000 * PagePictures.#changing.size) / (MOST_PER_CORE * availableParallelism()) - elapsed;
       if (this.#hintedAt !== undefined && this.#spend(0) > 0) return ended + share - clock.now();
       const interval = Math.min(...[...this.watchers].map((watcher) => watcher.interval));
-      const pause = Math.max(PAUSE * PagePictures.#crowd * workIn(took), interval - elapsed, share);
+      const pause = Math.max(PAUSE * PagePictures.#slowdown * workIn(took), interval - elapsed, share);
       const factor = 2 ** Math.max(0, this.#still - STILL, this.#withheld - STILL);
       return ended + Math.max(pause, Math.min(LONGEST_PAUSE, pause * factor)) - clock.now();
     };
@@ -408,7 +408,7 @@ class PagePictures {
    */
   #spend(milliseconds: number): number {
     const now = clock.now();
-    const earned = ((now - this.#creditAt) * PART_FOR_HINTS) / PagePictures.#crowd;
+    const earned = ((now - this.#creditAt) * PART_FOR_HINTS) / PagePictures.#slowdown;
     this.#creditAt = now;
     this.#credit = Math.max(-MOST_CREDIT, Math.min(MOST_CREDIT, this.#credit + earned) - milliseconds);
     return this.#credit;

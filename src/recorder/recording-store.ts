@@ -126,8 +126,8 @@ export class RecordingStore<Recording extends StoredRecording> {
     return this.#recordings;
   }
 
-  /** Whether a recording may write more bytes. Removes the oldest finished recordings to make room. */
-  hasRoom({ frameBytes }: Recording, bytes: number): boolean {
+  /** Whether a recording may write more bytes. Removes the oldest finished recordings to free space. */
+  hasCapacity({ frameBytes }: Recording, bytes: number): boolean {
     const { maxBytes, maxTotalBytes } = this.#limits;
     if (frameBytes + bytes > maxBytes) return false;
     while (this.#bytes + bytes > maxTotalBytes) if (!this.#removeOldest()) return false;

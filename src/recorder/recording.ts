@@ -317,7 +317,7 @@ export class Recording {
   #save(jpeg: Buffer, since: number): void {
     if (this.ended || since < this.#shownFrom) return;
     if (jpeg.length > (this.#poster?.length ?? 0)) this.#poster = jpeg;
-    if (this.#host.store.hasRoom(this, jpeg.length)) {
+    if (this.#host.store.hasCapacity(this, jpeg.length)) {
       this.#lastAt = Math.max(this.#lastAt, this.#timeOf(since));
       this.#frames.append({ at: this.#lastAt, jpeg });
       this.#video.reserve(maxVideoSize(this.frameBytes, this.length));

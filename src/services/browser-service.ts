@@ -55,7 +55,7 @@ export interface LeaseRequest {
   readonly pool: string;
   /** New for each request. The service should store it, so that `owner` and `find` can recognize the lease. */
   readonly id: string;
-  /** Host, process and time of the request, for the command `leases`: store it beside the id where there is room. */
+  /** Host, process and time of the request, for the command `leases`: store it beside the id if the service stores as many tags. */
   readonly mark?: string | undefined;
   /** Name of the lease. */
   readonly name?: string | undefined;
@@ -339,19 +339,19 @@ export const LEASE_TAG = 'pooled-browser-lease';
 export const MARK_TAG = 'pooled-browser-owner';
 
 /**
- * The tags, the name, the id and the mark of a lease, for a service that stores all of them as tags. Where it has no room for
+ * The tags, the name, the id and the mark of a lease, for a service that stores all of them as tags. Where it can't store
  * all, our own tags are left out first: the mark, then the id. Without its id, the lease can't be searched for.
  *
- * @param hasRoom Whether the service stores these tags. Default: all.
+ * @param canStore Whether the service stores these tags. Default: all.
  */
 export function leaseTags(
   { id, mark, name, tags }: LeaseRequest,
-  hasRoom: (tags: Readonly<Record<string, string>>) => boolean = () => true,
+  canStore: (tags: Readonly<Record<string, string>>) => boolean = () => true,
 ): Readonly<Record<string, string>> {
   const own = { ...tags, ...(name !== undefined && { name }) };
   const known = { ...own, [LEASE_TAG]: id };
   const all = { ...known, ...(mark !== undefined && { [MARK_TAG]: mark }) };
-  return [all, known, own].find(hasRoom) ?? { ...tags };
+  return [all, known, own].find(canStore) ?? { ...tags };
 }
 
 /** The option at fault if a service can't store all tags of a lease. @param own The option of the service with further tags. */

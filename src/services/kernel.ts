@@ -16,7 +16,8 @@ import type { AcquireRequest, BrowserSession, PoolConfig, Telemetry } from './ke
  * number of tags has no such tag, and is recognized by its name.
  */
 const MOST_TAGS = 50;
-const hasRoom = ({ tags = {} }: LeaseRequest, more = 1) => Object.keys(tags).length + more <= MOST_TAGS;
+const hasTagCapacity = ({ tags = {} }: LeaseRequest, more = 1) =>
+  Object.keys(tags).length + more <= MOST_TAGS;
 /** Sessions of one request for the list. */
 const PAGE = 100;
 
@@ -100,11 +101,11 @@ const SERVICE: BrowserService<BrowserSession> = {
   }),
   owner: (id, lease) => {
     const read = { method: 'GET', path: path`/browsers/${id}` } as const;
-    if (hasRoom(lease)) return { ...read, at: ['tags', LEASE_TAG], is: lease.id };
+    if (hasTagCapacity(lease)) return { ...read, at: ['tags', LEASE_TAG], is: lease.id };
     return lease.name === undefined ? null : { ...read, at: ['name'], is: lease.name };
   },
   find: (lease) =>
-    hasRoom(lease)
+    hasTagCapacity(lease)
       ? {
           method: 'GET',
           path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`,
@@ -193,8 +194,8 @@ function labelsOf(lease: LeaseRequest): Pick<AcquireRequest, 'name' | 'start_url
     start_url: startUrl,
     tags: {
       ...tags,
-      ...(hasRoom(lease) && { [LEASE_TAG]: id }),
-      ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
+      ...(hasTagCapacity(lease) && { [LEASE_TAG]: id }),
+      ...(mark !== undefined && hasTagCapacity(lease, 2) && { [MARK_TAG]: mark }),
     },
   };
 }

@@ -1,4 +1,4 @@
-import { clock, LONGEST_TIMER, nextTurn, startTimer } from './clock.js';
+import { clock, LONGEST_TIMER, nextMacrotask, startTimer } from './clock.js';
 import { duration } from './errors.js';
 import { createAbort } from './globals.js';
 
@@ -167,8 +167,8 @@ export function raceAbort<T>(
   });
 }
 
-/** Turns of the event loop in which it reads what arrived while it was blocked. A WebSocket delivers one message per turn. */
-const READING_TURNS = 100;
+/** Macrotasks in which the event loop reads what arrived while it was blocked. A WebSocket delivers one message in each. */
+const READING_MACROTASKS = 100;
 
 /** Settles as `work` does within `milliseconds`; otherwise throws the error that `onTimeout` creates. */
 export async function raceTimeout<T>(
@@ -182,7 +182,7 @@ export async function raceTimeout<T>(
   const timeout = new Promise<never>((_resolve, reject) => {
     const expire = async () => {
       // After the event loop was blocked, timers fire before the answers that have arrived meanwhile are read.
-      for (let turn = 0; turn < READING_TURNS && !isSettled; turn++) await nextTurn();
+      for (let count = 0; count < READING_MACROTASKS && !isSettled; count++) await nextMacrotask();
       if (!isSettled) reject(onTimeout());
     };
     timer = startTimer(milliseconds, () => void expire());

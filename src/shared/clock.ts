@@ -19,8 +19,8 @@ export const clock = {
 
 const soon = timers.setImmediate;
 
-/** Resolves in the next turn of the event loop. */
-export function nextTurn(): Promise<void> {
+/** Resolves in the next macrotask: after the callbacks that are due now. */
+export function nextMacrotask(): Promise<void> {
   return new Promise((resolve) => soon(resolve));
 }
 

@@ -1,4 +1,4 @@
-/** The largest text that is read as one message, in bytes: with room for escapes, below the longest string of V8. */
+/** The largest text that is read as one message, in bytes: with space for escapes, below the longest string of V8. */
 export const LARGEST_MESSAGE = 500 * 1024 * 1024;
 
 /** An escaped character of `__proto__`. */

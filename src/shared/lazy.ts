@@ -1,7 +1,7 @@
 import { hasNodeGlobals } from './globals.js';
 
 /**
- * Imports a module at the first call and returns the same module afterwards: a repeated `import()` costs a turn of the
+ * Imports a module at the first call and returns the same module afterwards: a repeated `import()` costs an iteration of the
  * event loop, and several with loader hooks (tsx, ts-node, instrumentation). A failure is not kept.
  */
 export function lazy<Module>(load: () => Promise<Module>): () => Promise<Module> {

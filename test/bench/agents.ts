@@ -196,13 +196,16 @@ async function visit(page: Send, path: string): Promise<void> {
 
 /** Asks a person to act, and expects what the person is scripted to do. @param die Ends the agent in the middle. */
 async function ask(name: string, die: ((where: 'asked') => void) | undefined): Promise<void> {
-  const wish = Math.random() < 0.1 ? 'ignore' : oneOf(['done', 'done', 'done', 'declined'] as const);
+  const choice = Math.random() < 0.1 ? 'ignore' : oneOf(['done', 'done', 'done', 'declined'] as const);
   const abort = new AbortController();
   counts.asked++;
   const asking = fetch(`${proxy.url}/${name}/handoff`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ message: `${name}: ${wish}`, timeout: wish === 'ignore' ? UNANSWERED : 60_000 }),
+    body: JSON.stringify({
+      message: `${name}: ${choice}`,
+      timeout: choice === 'ignore' ? UNANSWERED : 60_000,
+    }),
     signal: abort.signal,
   });
   if (die) {
@@ -215,9 +218,9 @@ async function ask(name: string, die: ((where: 'asked') => void) | undefined): P
   const response = await asking;
   const body = (await response.json()) as { status?: string; note?: string; error?: string };
   const status = response.status === 408 ? 'ignore' : body.status;
-  if (status !== wish || (status !== 'ignore' && body.note !== name))
-    throw new Error(`The hand-off "${wish}" ended with ${response.status} ${JSON.stringify(body)}.`);
-  counts[wish === 'ignore' ? 'timed out' : wish]++;
+  if (status !== choice || (status !== 'ignore' && body.note !== name))
+    throw new Error(`The hand-off "${choice}" ended with ${response.status} ${JSON.stringify(body)}.`);
+  counts[choice === 'ignore' ? 'timed out' : choice]++;
 }
 
 /** A person, who reads what is asked at the page of the hand-off, and answers it. */
@@ -225,13 +228,13 @@ async function answer(url: string): Promise<void> {
   const facts = await fetch(`${url}facts`).then(
     (response) => response.json() as Promise<{ message: string }>,
   );
-  const [name, wish] = facts.message.split(': ');
-  if (wish === 'ignore') return;
+  const [name, choice] = facts.message.split(': ');
+  if (choice === 'ignore') return;
   await sleep(Math.random() * 1000);
   await fetch(`${url}answer`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: new URL(url).origin },
-    body: JSON.stringify({ status: wish, note: name }),
+    body: JSON.stringify({ status: choice, note: name }),
   });
 }
 

@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- allowed-hosts`: what the option `allowedHosts` costs: leases in which 20 pages of an allowed host send 50 requests
- * each, with and without the option, in turn. The pool and the site are processes of their own. PAGES (default 20), ROUNDS
+ * each, with and without the option, alternating. The pool and the site are processes of their own. PAGES (default 20), ROUNDS
  * (default 7).
  */
 import { BrowserPool } from 'pooled-browser';

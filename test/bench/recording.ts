@@ -1,7 +1,7 @@
 /**
  * What `replays: 'record'` costs the recorded pages. Leases of a local pool, side by side, each with one page that is
  * animated or still; the time of ten actions (fills and clicks), and the animation frames of the page, of leases that are
- * recorded and of leases that are not, in turn. Also the pictures per second, and the memory of the pool's process.
+ * recorded and of leases that are not, alternating. Also the pictures per second, and the memory of the pool's process.
  * BY=client: this process records, not the pool. DELAY (ms, default 0): of the link to the
  * pool and its browsers, over TLS, in both directions together.
  * LEASES (default 1,2,4,8), ROUNDS (default 5), ACTIONS (default 40): of each lease and round.

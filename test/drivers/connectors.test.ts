@@ -290,7 +290,7 @@ describe('the transport of a library', () => {
     const order: string[] = [];
     transport.onclose = () => order.push('driver');
     void socket.ended.then(async () => {
-      for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+      for (let count = 0; count < 10; count++) await Promise.resolve();
       order.push('lease');
     });
     client.terminate();

@@ -111,7 +111,7 @@ it('connects each client of a shared endpoint with a socket of its own, until th
   expect(await canDial(endpoint.url)).toBe(false);
 });
 
-it('leaves room for clients with the secret beside 500 idle connections', async () => {
+it('accepts clients with the secret beside 500 idle connections', async () => {
   await using endpoint = await openSharedEndpoint(() => Promise.reject(new Error('no browser')));
   const open = await openIdle(Number(new URL(endpoint.url).port), 500);
   await expect.poll(open).toBeLessThanOrEqual(200);

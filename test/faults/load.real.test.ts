@@ -38,7 +38,7 @@ it('serves 200 calls at once on a pool of 10 in the order of the calls', async (
   expect(runs.every(({ value, released }) => value === 'value' && released === 'reused')).toBe(true);
   expect(browsers.mostLeased).toBeGreaterThan(1);
   expect(browsers.mostLeased).toBeLessThanOrEqual(10);
-  // Each call sends one request and is served in its turn. Only calls whose requests are open at the same time may
+  // Each call sends one request and is served in its order. Only calls whose requests are open at the same time may
   // change places.
   expect(runs.every(({ acquireAttempts }) => acquireAttempts === 1)).toBe(true);
   expect(Math.max(...browsers.early)).toBeLessThan(ASKING);
@@ -46,7 +46,7 @@ it('serves 200 calls at once on a pool of 10 in the order of the calls', async (
   expect(bench.released.size).toBe(200);
 }, 480_000);
 
-it('serves all of 150 calls whose requests end before their turn, with few requests', async () => {
+it('serves all of 150 calls whose requests end before a browser is free, with few requests', async () => {
   await using bench = await FaultBench.start();
   const browsers = new Browsers(bench, 10);
   const began = performance.now();
@@ -84,7 +84,7 @@ it('sends at most 1.1 requests per call during a total outage, and finishes all 
   expect(runs.every(({ value, released }) => value === 'value' && released === 'reused')).toBe(true);
   expect(bench.released.size).toBe(200);
   expect(events.filter(({ type }) => type === 'outcome-unknown')).toEqual([]);
-  // The calls no longer take turns, each after a pause: these turns would also take longer than acquireTimeout.
+  // The calls no longer send requests one at a time, each after a pause: that would also take longer than acquireTimeout.
   expect(browsers.mostLeased).toBeGreaterThan(1);
 }, 480_000);
 
@@ -95,7 +95,7 @@ class Browsers {
   readonly grants: number[] = [];
   readonly #bench: FaultBench;
   readonly #size: number;
-  readonly #waiting: ((isTurn: boolean) => void)[] = [];
+  readonly #waiting: ((isLeased: boolean) => void)[] = [];
   #leased = 0;
 
   constructor(bench: FaultBench, size: number) {
@@ -134,7 +134,7 @@ class Browsers {
       tags?: { call: string };
       acquire_timeout_seconds: number;
     };
-    if (this.#leased >= this.#size && !(await this.#turn(wait * 1000)))
+    if (this.#leased >= this.#size && !(await this.#waitForPlace(wait * 1000)))
       return reply(response, { status: 204 });
     this.grants.push(Number(tags?.call));
     this.mostLeased = Math.max(this.mostLeased, ++this.#leased);
@@ -142,12 +142,12 @@ class Browsers {
   }) satisfies Answer;
 
   /** Waits for a free browser. Resolves to false after `wait` ms. */
-  async #turn(wait: number): Promise<boolean> {
+  async #waitForPlace(wait: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const take = (isTurn: boolean) => {
+      const take = (isLeased: boolean) => {
         clearTimeout(timer);
         this.#waiting.splice(this.#waiting.indexOf(take), 1);
-        resolve(isTurn);
+        resolve(isLeased);
       };
       const timer = setTimeout(take, wait, false);
       this.#waiting.push(take);

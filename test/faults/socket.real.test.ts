@@ -68,7 +68,7 @@ it('detects a silent WebSocket within 15 s, and does not count an empty result a
   await withEachDriver(async (driver, bench) => {
     const lose = (road: FaultRoad) => road.lose('silence');
     const beats = await loseInCallback(bench, driver, { lose, reason: 'dropped' });
-    // The last beat may come before the abort, in the same turn of the event loop.
+    // The last beat may come before the abort, in the same iteration of the event loop.
     expect(beats).toBeLessThanOrEqual(15_000 / BEAT);
   });
 });

@@ -84,7 +84,7 @@ it.each([
   expect(placed).toMatch(expected);
   expect(Buffer.byteLength(placed)).toBeLessThanOrEqual(255);
   expect(Buffer.byteLength(placed)).toBeGreaterThan(230);
-  // It exists: the next one needs room for another ending.
+  // It exists: the next one needs space for another ending.
   const again = await place(folder, name, 'another');
   expect(again).not.toBe(placed);
   expect(Buffer.byteLength(again)).toBeLessThanOrEqual(255);

@@ -67,7 +67,7 @@ describe('the queue of a pool', () => {
     await expect.poll(() => asked().at(-1)).toBe('stays');
   });
 
-  it('passes on the place of a call that aborts when its turn has just come', async () => {
+  it('passes on the place of a call that aborts when it has just become the first', async () => {
     const leaving = new AbortController();
     const onEvent: RunOptions['onEvent'] = ({ type }) => type === 'acquiring' && leaving.abort();
     const left = acquire('left', { signal: leaving.signal, onEvent });
@@ -84,7 +84,7 @@ describe('the queue of a pool', () => {
   });
 });
 
-it('a 504 after the requested wait is no outage, in which calls would send their requests in turns', async () => {
+it('a 504 after the requested wait is no outage, in which calls would send their requests one at a time', async () => {
   const CALLS = 4;
   let [seen, open, mostLater] = [0, 0, 0];
   played.service.script('acquire', async (response) => {

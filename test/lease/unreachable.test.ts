@@ -107,7 +107,7 @@ describe('unreachableTimeout', () => {
     expect(types).toStrictEqual(['acquiring', 'waiting']);
   });
 
-  it('also ends the calls that wait for their turn', async () => {
+  it('also ends the calls that wait in the queue', async () => {
     const baseUrl = closedPort();
     const calls = Array.from({ length: 40 }, () => fail(baseUrl, { unreachableTimeout: 500 }));
     for (const { error } of await Promise.all(calls)) expect(error).toMatchObject({ isPermanent: true });

@@ -125,10 +125,10 @@ describe('a browser without a service', () => {
 
   it('reports no browser of a call that is aborted before its connection, whenever the abort comes', async () => {
     const types = new Set<string>();
-    for (let turns = 0; turns < 20; turns++) {
+    for (let microtasks = 0; microtasks < 20; microtasks++) {
       const abort = new AbortController();
       const abortLater = async () => {
-        for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+        for (let count = 0; count < microtasks; count++) await Promise.resolve();
         abort.abort(new Error('mine'));
       };
       const onEvent = ({ type }: { type: string }) => {

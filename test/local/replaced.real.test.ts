@@ -83,7 +83,7 @@ it.each([
   [2, 7, 2],
   [4, 0.5, 1],
   [1, 64, 1],
-])('%i cores and %d GB have room for %i browsers', (cores, gigabytes, browsers) => {
+])('%i cores and %d GB fit %i browsers', (cores, gigabytes, browsers) => {
   const machine = { cores, memory: gigabytes * GIGABYTE };
   expect(browsersThatFit(machine)).toBe(browsers);
   expect(memoryOfEach(machine, browsers)).toBeLessThanOrEqual(GIGABYTE);

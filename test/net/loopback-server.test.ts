@@ -5,7 +5,7 @@ import { serveProxy } from '../../src/index.js';
 import { openIdle } from '../support/idle-connections.js';
 import { PlayedLease } from '../support/played-lease.js';
 
-it('500 idle connections leave room for clients of the proxy with the secret', async () => {
+it('500 idle connections do not keep out clients of the proxy with the secret', async () => {
   await using played = await PlayedLease.start();
   await using proxy = await serveProxy(played.pool, { onEvent: () => {} });
   const url = new URL(`${proxy.url}/json/version`);

@@ -199,12 +199,12 @@ it('ends many calls, in each stage, without losing a browser', async () => {
     const json = played.session({ session_id, tags: body?.['tags'] });
     reply(response, { status: 200, json, delay: sessions % 5 });
   });
-  for (let turns = 0; turns < 40; turns++) {
+  for (let round = 0; round < 40; round++) {
     const pool = new BrowserPool('test', service.options);
     const calls = Array.from({ length: 3 }, (_, at) =>
       withPooledBrowser(pool, () => sleep(at), { connector, replays: 'off' }).catch((error) => error),
     );
-    await sleep(turns / 4);
+    await sleep(round / 4);
     await pool.close();
     expect(new Set(service.released)).toEqual(new Set(granted));
     expect(service.released).toHaveLength(granted.length);

@@ -97,7 +97,7 @@ it('lets a download that has started take longer than the timeout', async ({ ser
   const onProgress = ({ received }: { received: number }) => {
     if (received !== 2) return;
     vi.advanceTimersByTime(10_000);
-    // The timeout would abort the download in a later turn of the event loop.
+    // The timeout would abort the download in a later iteration of the event loop.
     void settle().then(end);
   };
   const result = await pool.downloadReplay('s', 'r', path, { timeout: 5000, onProgress });

@@ -213,7 +213,7 @@ describe('a service that refuses at once', () => {
     expect(counts).toEqual([1, 2, 4, 8]);
   });
 
-  it('with room serves all callers at once', async () => {
+  it('with free browsers serves all callers at once', async () => {
     at.places = 20;
     at.call('abcdefghijkl');
     await pass(0);
@@ -358,7 +358,7 @@ describe('a service with an outage', () => {
     expect(at.sent).toHaveLength(3);
   });
 
-  it('passes the turn on if the caller leaves', async () => {
+  it('passes its place on if the caller leaves', async () => {
     at.call('ab');
     at.abort('a');
     await pass(250);

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextMacrotask, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TOKEN } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
@@ -87,7 +87,7 @@ describe('the process that releases browsers after this one', () => {
     const [guard] = helpers();
     kill(guard!);
     await expect.poll(helpers).toEqual([]);
-    await nextTurn();
+    await nextMacrotask();
     await first.release();
     const second = await played.lease(options);
     await expect.poll(helpers).toHaveLength(1);

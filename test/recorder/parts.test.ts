@@ -170,15 +170,15 @@ async function write(text: string, stream: WritableStream<FilePart>): Promise<vo
 }
 
 describe('the recordings of a folder', () => {
-  it('removes finished recordings to make room, and none that runs or whose video is being written', () => {
+  it('removes finished recordings to free space, and none that runs or whose video is being written', () => {
     const store = new RecordingStore({ folder: undefined, maxBytes: 100, maxTotalBytes: 100, keep: 10 });
     const files = { poster: '', video: '' };
     const running = { bytes: 80, frameBytes: 0, files } as StoredRecording;
     const finished = { bytes: 20, frameBytes: 0, finishedAt: new Date(), files } as StoredRecording;
     for (const recording of [running, finished]) store.add(recording);
-    expect(store.hasRoom(running, 20)).toBe(true);
+    expect(store.hasCapacity(running, 20)).toBe(true);
     expect(store.list).toEqual([running]);
-    expect(store.hasRoom(running, 21)).toBe(false);
+    expect(store.hasCapacity(running, 21)).toBe(false);
     expect(store.list).toEqual([running]);
   });
 
@@ -218,9 +218,9 @@ describe('the recordings of a folder', () => {
     const files = next.createFiles(later);
     next.add(Object.assign(later, { files, finishedAt: new Date() }));
     next.prune();
-    expect(next.hasRoom(later, 10)).toBe(true);
+    expect(next.hasCapacity(later, 10)).toBe(true);
     expect(existsSync(facts)).toBe(true);
-    expect(next.hasRoom(later, 1_000)).toBe(true);
+    expect(next.hasCapacity(later, 1_000)).toBe(true);
     const left = [...others, '.gitignore', '2026-01-01.txt', '2025-01-03T00-00-00Z-00000000'];
     expect(readdirSync(folder).toSorted()).toEqual([...left, basename(files.saved!.folder)].toSorted());
     expect(readdirSync(elsewhere)).toHaveLength(2);

@@ -439,7 +439,7 @@ describe('what the request that creates a session contains', () => {
     ['browserbase', 40, 'userMetadata', browserbase({ userMetadata: { own: '1' } }), [LEASE_TAG, MARK_TAG]],
     ['browserbase', 52, 'userMetadata', browserbase({ userMetadata: { own: '1' } }), [LEASE_TAG]],
     ['browserbase', 58, 'userMetadata', browserbase({ userMetadata: { own: '1' } }), []],
-  ])('%s with %i tags: our own tags where there is room for them', (...row) => {
+  ])('%s with %i tags: our own tags where the service can store them', (...row) => {
     const [, count, field, service, own] = row;
     const tags = Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, '']));
     const lease = { ...LEASE, mark: 'host/1/x', tags };

@@ -11,14 +11,14 @@ export interface Table {
 
 export interface Wanted {
   readonly keys: ReadonlySet<string>;
-  readonly room: number;
+  readonly capacity: number;
 }
 
 export interface Found {
   /** Those with one of the keys. */
   readonly withKeys: readonly Table[];
-  /** Those with room for so many entries. */
-  readonly withRoom: readonly Table[];
+  /** Those with capacity for so many entries. */
+  readonly withCapacity: readonly Table[];
 }
 
 interface Snapshot {
@@ -108,30 +108,30 @@ class Heap {
     return this.#all.snapshot.meta.node_types[0][this.#all.nodes[node * this.#width]!]!;
   }
 
-  tables({ keys, room }: Wanted): Found {
-    const found = { withKeys: [] as Table[], withRoom: [] as Table[] };
+  tables({ keys, capacity }: Wanted): Found {
+    const found = { withKeys: [] as Table[], withCapacity: [] as Table[] };
     for (let node = 0; node < this.#first.length - 1; node++) {
       const name = this.nameOf(node);
       if ((name !== 'Map' && name !== 'Set') || this.typeOf(node) !== 'object') continue;
       const table = this.to(node, 'table');
       if (table === undefined) continue;
-      const [hasRoom, hasKey] = this.#looksAt(table, name === 'Map' ? 3 : 2, { keys, room });
-      const owner = hasRoom || hasKey ? this.#ownerOf(node) : undefined;
-      if (owner && hasRoom) found.withRoom.push(owner);
+      const [hasCapacity, hasKey] = this.#looksAt(table, name === 'Map' ? 3 : 2, { keys, capacity });
+      const owner = hasCapacity || hasKey ? this.#ownerOf(node) : undefined;
+      if (owner && hasCapacity) found.withCapacity.push(owner);
       if (owner && hasKey) found.withKeys.push(owner);
     }
     return found;
   }
 
   /** @param step Of the entries in the table: a key, a value of a Map, and the next one of the bucket. */
-  #looksAt(table: number, step: number, { keys, room }: Wanted): [hasRoom: boolean, hasKey: boolean] {
+  #looksAt(table: number, step: number, { keys, capacity }: Wanted): [hasCapacity: boolean, hasKey: boolean] {
     const length = (this.#all.nodes[table * this.#width + 3]! - HEADER) / 8 - FIELDS;
     const buckets = Math.floor(length / (1 + 2 * step));
     const isKnown = (edge: number) => {
       const at = Number(this.nameOfEdge(edge)) - FIELDS - buckets;
       return at >= 0 && at % step === 0 && keys.has(this.nameOf(this.end(edge)));
     };
-    return [2 * buckets >= room, this.edges(table).some(isKnown)];
+    return [2 * buckets >= capacity, this.edges(table).some(isKnown)];
   }
 
   /** The nearest object of a class, or variable of a closure, that holds a table. Undefined if it is not of src. */

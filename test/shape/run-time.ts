@@ -114,7 +114,7 @@ async function holdCommands(
     own.send('Runtime.evaluate', params, id).catch(() => {});
   }
   await session.send('Runtime.evaluate', { expression: '0' });
-  await look({ keys: ids, room: FEW });
+  await look({ keys: ids, capacity: FEW });
 }
 
 async function eventsOf(session: CDPSession): Promise<Place[]> {

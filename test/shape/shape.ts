@@ -90,7 +90,11 @@ function checkRunTime(): void {
   }
   const known = lease.withKeys.filter(({ file }) => !file.startsWith('recorder/'));
   check("classes that keep sessions or targets (without the recorder's)", 2, classesOf(known));
-  check('classes with a map of commands in flight', 2, classesOf([...lease.withRoom, ...pool.withRoom]));
+  check(
+    'classes with a map of commands in flight',
+    2,
+    classesOf([...lease.withCapacity, ...pool.withCapacity]),
+  );
   const clients = paths.flatMap((path) => source.clients(path).map((name) => `${name} (src/${path}.ts)`));
   check('CDP clients', 1, clients);
 }

@@ -118,7 +118,7 @@ it.each([
 ])('shows no part of a secret that is cut before %s are removed', (_what, filler) => {
   const secret = `cut-secret-${'0123456789'.repeat(400)}`;
   hideOwnSecret(secret);
-  // What is removed leaves room for what stands behind it.
+  // What is removed leaves space for the text behind it.
   for (let before = 8000; before <= 20_000; before += 397) {
     const text = filler.repeat(before / filler.length) + secret.repeat(3);
     expect(excerpt(text, 200)).not.toContain('cut-s');

@@ -46,7 +46,7 @@ const CALLS = 40;
 const PLACES = 4;
 
 /** 40 calls of several processes at a service with 4 places, which refuses at once. `hold`: ms for which each keeps its browser. */
-async function crowd(processes: number, hold: () => number) {
+async function simulateProcesses(processes: number, hold: () => number) {
   let [held, requests, busy] = [0, 0, 0];
   const waits: number[] = [];
   const send = async (): Promise<Answer> => {
@@ -97,7 +97,7 @@ it.each([
     const total = { requests: 0, wait: 0 };
     for (let seed = 1; seed <= worlds; seed++) {
       begin(seed);
-      const { requests, wait } = await crowd(processes, hold);
+      const { requests, wait } = await simulateProcesses(processes, hold);
       clock.uninstall();
       total.requests += requests / worlds;
       total.wait += wait / worlds;

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { Random } from '../support/random.js';
 import { describeCampaign, explainFailure, runCampaign } from './campaign.js';
@@ -41,7 +41,7 @@ it('lets no simulated time pass while the event loop has work', async () => {
   const clock = new VirtualClock(new Random(1));
   const times: number[] = [];
   clock.after(1_000, async () => {
-    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    for (let count = 0; count < 5; count++) await nextMacrotask();
     times.push(clock.now);
   });
   clock.after(5_000, () => times.push(clock.now));

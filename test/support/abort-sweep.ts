@@ -16,7 +16,7 @@ export function* abortSweep(isEnough: () => boolean): Generator<number> {
   }
 }
 
-/** Waits for a delay by turns of the event loop, or until `isOver`. A timer would round it to milliseconds. */
+/** Waits for a delay by iterations of the event loop, or until `isOver`. A timer would round it to milliseconds. */
 export async function turnsFor(delay: number, isOver: () => boolean): Promise<void> {
   const end = performance.now() + delay;
   while (performance.now() < end && !isOver()) await new Promise(setImmediate);

@@ -29,7 +29,7 @@ export class FaultRoad implements AsyncDisposable {
   readonly #server = createServer();
   readonly #acceptor = new WebSocketServer({ ...ON_BOTH_SIDES, noServer: true });
   readonly #targets = new Map<string, string>();
-  readonly #lanes = new Set<Lane>();
+  readonly #connections = new Set<FaultConnection>();
   readonly #sockets = new Set<Socket>();
   #upgrades: Upgrade[] = [join];
 
@@ -68,12 +68,12 @@ export class FaultRoad implements AsyncDisposable {
 
   /** Breaks all open connections, or those that were opened after the first ones. */
   lose(loss: Loss, { but = 0 } = {}): void {
-    for (const lane of [...this.#lanes].slice(but)) lane.lose(loss);
+    for (const connection of [...this.#connections].slice(but)) connection.lose(loss);
   }
 
   /** Sends these bytes to the client, between two frames of the browser, and nothing after them. */
   inject(bytes: Buffer): void {
-    for (const lane of this.#lanes) lane.inject(bytes);
+    for (const connection of this.#connections) connection.inject(bytes);
   }
 
   /** Closes the WebSockets with a close frame, as the service does. */
@@ -84,7 +84,7 @@ export class FaultRoad implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server.close(), 'close');
-    for (const lane of this.#lanes) lane.browser?.terminate();
+    for (const connection of this.#connections) connection.browser?.terminate();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
@@ -94,9 +94,9 @@ export class FaultRoad implements AsyncDisposable {
     const browser = target === undefined ? undefined : new WebSocket(target, ON_BOTH_SIDES);
     const open = () =>
       this.#acceptor.handleUpgrade(request, socket, head, (client) => {
-        const lane = new Lane(this, { client, socket, browser });
-        this.#lanes.add(lane);
-        client.once('close', () => this.#lanes.delete(lane));
+        const connection = new FaultConnection(this, { client, socket, browser });
+        this.#connections.add(connection);
+        client.once('close', () => this.#connections.delete(connection));
       });
     if (!browser) return open();
     browser.once('open', open).on('error', () => socket.destroy());
@@ -107,7 +107,7 @@ export class FaultRoad implements AsyncDisposable {
 }
 
 /** One connection with both ends. */
-class Lane {
+class FaultConnection {
   readonly browser: WebSocket | undefined;
   readonly #socket: Socket;
   readonly #ends: WebSocket[];

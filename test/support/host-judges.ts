@@ -288,7 +288,7 @@ function connectIn(inside: object, to: string): void {
   connection.createDataChannel('x');
   void connection.createOffer().then((offer) => connection.setLocalDescription(offer));
 }
-/** Opens a window where the stack has no room for a script of its beginning. Runs in pages. */
+/** Opens a window where the stack is too full for a script of its beginning. Runs in pages. */
 function whenStackIsFull(open: () => Window): Window {
   let found: Window | undefined;
   let left = 0;
@@ -304,10 +304,10 @@ function whenStackIsFull(open: () => Window): Window {
       left--;
       if ('RTCPeerConnection' in opened) found = opened;
     } catch {
-      // There is no room to open it, either.
+      // The stack is too full to open it, too.
     }
   };
-  // The first time, the browser has not compiled all, and the scripts have room.
+  // The first time, the browser has not compiled all, and the scripts fit in the stack.
   for (let round = 0; round < 4 && !found; round++) {
     left = 2;
     fill();

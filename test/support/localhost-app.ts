@@ -485,7 +485,7 @@ export class LocalhostApp implements AsyncDisposable {
         websocket.on('close', (code, reason) => this.log.push(`closed ${url} ${code} ${String(reason)}`));
         websocket.on('message', (data, isBinary) => {
           const message = String(data).slice(0, 20);
-          if (message === 'close me') websocket.close(4321, 'as you wish');
+          if (message === 'close me') websocket.close(4321, 'as requested');
           else if (message === 'cut me') websocket.terminate();
           else websocket.send(data, { binary: isBinary });
         });

@@ -83,7 +83,7 @@ export class PlayedBrowser implements AsyncDisposable {
   }
 }
 
-/** Waits for enough turns of the event loop that everything under way in this process has arrived. */
+/** Waits for enough iterations of the event loop that everything under way in this process has arrived. */
 export async function settle(): Promise<void> {
   for (let task = 0; task < 20; task++) await nextTask();
 }

@@ -91,7 +91,7 @@ describe('an open socket', () => {
     const order: string[] = [];
     socket.onMessage = async (data) => {
       order.push(String(data));
-      for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+      for (let count = 0; count < 10; count++) await Promise.resolve();
       order.push('done');
     };
     await expect.poll(() => order).toEqual(['{"method":"A.1"}', 'done', '{"method":"A.2"}', 'done']);

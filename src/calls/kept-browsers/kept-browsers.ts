@@ -30,7 +30,7 @@ interface KeepPlan<Session extends object> {
   readonly settings: AllSettings<Session> & Pick<ProxySettings, 'keep' | 'share'>;
 }
 
-/** The longest name of a path: the names of browsers need room beside the tags of the options. */
+/** The longest name of a path: the names of browsers share the limits of tags with the tags of the options. */
 const LONGEST_NAME = 'x'.repeat(64);
 
 /**

@@ -102,7 +102,7 @@ export class PageGuard implements Preparer {
     const sendOnly = (method: string, params?: object) => void send(method, params).catch(() => {});
     let answered: Promise<unknown> = Promise.resolve();
     if (/^(page|iframe)$/.test(type)) {
-      // A page can fill its stack before it adds a frame, or opens a pop-up: then no script has room there. The browser itself puts
+      // A page can fill its stack before it adds a frame, or opens a pop-up: then no script fits there. The browser itself puts
       // these functions, which do nothing, in place of the constructors.
       sendOnly('Runtime.enable');
       for (const name of WEBRTC) sendOnly('Runtime.addBinding', { name });

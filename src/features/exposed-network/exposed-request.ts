@@ -40,7 +40,7 @@ export interface Received extends ResponseHead {
 
 /** A response as Node reports it. */
 interface Answer extends Omit<ResponseHead, 'headers'> {
-  /** Names and values, in turn. */
+  /** Names and values, alternating. */
   readonly rawHeaders: readonly string[];
   readonly read: IncomingHttpHeaders;
   readonly stream: Readable;

@@ -14,10 +14,10 @@ export class ByteBudget {
 
   /** Waits for a number of bytes, at most those of the whole budget. */
   async take(bytes: number, signal: AbortSignal): Promise<void> {
-    const turn = new Promise<void>((resolve) => this.#queue.push({ bytes, enter: resolve }));
+    const entered = new Promise<void>((resolve) => this.#queue.push({ bytes, enter: resolve }));
     this.#admit();
-    // After an abort, the bytes are taken for a moment when their turn comes.
-    await raceAbort(turn, signal, () => this.give(bytes));
+    // After an abort, the bytes are taken for a moment when they leave the queue.
+    await raceAbort(entered, signal, () => this.give(bytes));
   }
 
   /** Takes a number of bytes without waiting. Returns false if they are not free. */

@@ -123,7 +123,7 @@ interface WorkerOptions extends JobOptions, QueueOptions {
    */
   idleTimeout?: number | undefined;
   /**
-   * Age in ms at which a browser is released and another one leased: workers take turns on a pool that is too small.
+   * Age in ms at which a browser is released and another one leased: workers alternate on a pool that is too small.
    * @default 300_000
    */
   maxLeaseAge?: number | undefined;

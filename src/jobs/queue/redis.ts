@@ -91,7 +91,7 @@ export class RedisLink implements AsyncDisposable {
     }
   }
 
-  /** Sends the commands of this turn of the event loop together: one by one, they take a third of the time of a busy worker. */
+  /** Sends the commands of this iteration of the event loop together: one by one, they take a third of the time of a busy worker. */
   batch(): void {
     // Undefined while there is no connection.
     const { stream } = this.client as { stream?: Socket };

@@ -17,7 +17,7 @@ export class FirefoxSessions {
   readonly #clients = new Set<WebSocket>();
   #own: WebSocket | undefined;
   /** One change after the other. */
-  #turn: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
 
   /**
    * Opens the first session, which waits until Firefox has started.
@@ -40,9 +40,9 @@ export class FirefoxSessions {
     return this.#open();
   }
 
-  /** Makes room for the session of a client, whose next command is `session.new`. */
+  /** Ends the session of this process, in favour of that of a client, whose next command is `session.new`. */
   begin(socket: WebSocket): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       this.#clients.add(socket);
       if (this.#own) await endSession(this.#own);
       this.#own = undefined;
@@ -51,7 +51,7 @@ export class FirefoxSessions {
 
   /** Ends the connection of a client, and its session with all that it set. */
   disconnect(socket: WebSocket): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       await endSession(socket);
       this.#clients.delete(socket);
       if (this.#clients.size === 0 && !this.#own) await this.#guard();
@@ -60,7 +60,7 @@ export class FirefoxSessions {
 
   /** Opens a URL in the first page. Resolves when the page has loaded. */
   openUrl(url: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (!this.#own) return;
       const { contexts } = await ask(this.#own, 'browsingContext.getTree', { maxDepth: 0 });
       const [page] = contexts as { context: string }[];
@@ -68,9 +68,9 @@ export class FirefoxSessions {
     });
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => {});
     return done;
   }
 

@@ -29,7 +29,7 @@ export class Filler {
   readonly #jobs = new Set<Promise<ServedBrowser | Error>>();
   #starting = 0;
   #failures = 0;
-  #lastTurn = 0;
+  #lastStart = 0;
   #lastError: Error | undefined;
 
   constructor(host: FillerHost) {
@@ -55,7 +55,7 @@ export class Filler {
 
   /** Replaces the missing browsers, at the pool's fill rate. */
   refill(): void {
-    this.#fill(() => Math.max(this.#backoff(), this.#waitForTurn()));
+    this.#fill(() => Math.max(this.#backoff(), this.#delayUntilNextStart()));
   }
 
   async stop(): Promise<void> {
@@ -105,11 +105,11 @@ export class Filler {
   }
 
   /** Consecutive starts are one interval apart. The first start is one interval from now. */
-  #waitForTurn(): number {
+  #delayUntilNextStart(): number {
     const { size, fillRatePerMinute } = this.#host.settings;
     if (fillRatePerMinute === undefined) return 0;
     const now = performance.now();
-    this.#lastTurn = Math.max(now, this.#lastTurn) + 60_000 / ((size * fillRatePerMinute) / 100);
-    return this.#lastTurn - now;
+    this.#lastStart = Math.max(now, this.#lastStart) + 60_000 / ((size * fillRatePerMinute) / 100);
+    return this.#lastStart - now;
   }
 }

@@ -20,7 +20,7 @@ export class BidiSocket {
   readonly #chromium: Chromium;
   readonly #isShared: boolean;
   #session: BidiSession | undefined;
-  #turn: Promise<void> = Promise.resolve();
+  #queue: Promise<void> = Promise.resolve();
 
   /** @param kind `existing`: the session exists from the start, and no command ends it. */
   constructor(
@@ -33,8 +33,8 @@ export class BidiSocket {
     this.#lease = lease;
     this.#chromium = chromium;
     this.#isShared = kind === 'existing';
-    if (this.#isShared) this.#inTurn(() => this.#openShared());
-    receiveFrom(socket, (data) => this.#inTurn(() => this.#receive(String(data))));
+    if (this.#isShared) this.#enqueue(() => this.#openShared());
+    receiveFrom(socket, (data) => this.#enqueue(() => this.#receive(String(data))));
     socket.once('close', () => this.#session?.close());
   }
 
@@ -44,8 +44,8 @@ export class BidiSocket {
   }
 
   /** Commands keep their order: they wait until the session is open. */
-  #inTurn(step: () => void | Promise<void>): void {
-    this.#turn = this.#turn.then(step).catch(() => this.#end(SERVER_ERROR, 'The browser does not answer.'));
+  #enqueue(step: () => void | Promise<void>): void {
+    this.#queue = this.#queue.then(step).catch(() => this.#end(SERVER_ERROR, 'The browser does not answer.'));
   }
 
   async #receive(text: string): Promise<void> {

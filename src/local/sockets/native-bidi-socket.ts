@@ -10,13 +10,13 @@ export class NativeBidiSocket {
   #browser: WebSocket | undefined;
   #isClosed = false;
   #hasBegun = false;
-  #turn: Promise<void> = Promise.resolve();
+  #queue: Promise<void> = Promise.resolve();
 
   constructor(socket: WebSocket, sessions: FirefoxSessions) {
     this.#socket = socket;
     this.#sessions = sessions;
-    this.#inTurn(() => this.#open());
-    receiveFrom(socket, (data, isBinary) => this.#inTurn(() => this.#send(data, isBinary)));
+    this.#enqueue(() => this.#open());
+    receiveFrom(socket, (data, isBinary) => this.#enqueue(() => this.#send(data, isBinary)));
     socket.once('close', () => this.cut());
   }
 
@@ -30,8 +30,8 @@ export class NativeBidiSocket {
   #onCut = () => {};
 
   /** Messages keep their order: they wait until the connection, and then the session, can be opened. */
-  #inTurn(step: () => void | Promise<void>): void {
-    this.#turn = this.#turn
+  #enqueue(step: () => void | Promise<void>): void {
+    this.#queue = this.#queue
       .then(step)
       .catch(() => closeWebSocket(this.#socket, SERVER_ERROR, 'The browser does not answer.'));
   }

@@ -471,7 +471,7 @@ describe('a request of an exposed URL', () => {
     expect((await third).body.length).toBe(size);
   });
 
-  it('frees the memory of a body whose server was lost while it waited for its turn', async () => {
+  it('frees the memory of a body whose server was lost while it waited in the queue', async () => {
     const size = 64 * 1024 * 1024;
     const { send, server } = await serve(({ headers }, response) => {
       response.writeHead(200, headers['named'] ? { 'content-length': size } : {});
@@ -488,7 +488,7 @@ describe('a request of an exposed URL', () => {
     for (const { free } of [await named(), await named()]) free();
   });
 
-  it('frees the memory of a body whose page was left while it waited for its turn, or can read the rest', async () => {
+  it('frees the memory of a body whose page was left while it waited in the queue, or can read the rest', async () => {
     const { signal } = new AbortController();
     const [whole, beginnings] = [new ByteBudget(10), new ByteBudget(10)];
     const share = new Share();

@@ -84,7 +84,7 @@ describeWithRedis('a queue', () => {
   });
 
   it.each<[what: string, wait: (queue: TestQueue, signal: AbortSignal) => Promise<unknown>]>([
-    ['room for inputs', (queue, signal) => queue.add([1], { maxJobs: 1, signal })],
+    ['space for inputs', (queue, signal) => queue.add([1], { maxJobs: 1, signal })],
     ['the next input', (queue, signal) => queue.add(neverEnding() as never, { signal })],
     ['an outcome', (queue, signal) => queue.outcomes({ signal }).next()],
     ['the lock of a dead collector', (queue, signal) => queue.outcomes({ signal }).next()],

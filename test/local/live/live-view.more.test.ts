@@ -63,12 +63,12 @@ it.each([
     const picture = (await view.locator('canvas').boundingBox())!;
     const ratio = await leased.evaluate(() => innerWidth / innerHeight);
     expect(picture.width / picture.height).toBeCloseTo(ratio, 1);
-    const [roomWide, roomHigh] = await view.locator('main').evaluate((main): [number, number] => {
+    const [mainWidth, mainHeight] = await view.locator('main').evaluate((main): [number, number] => {
       const { paddingTop, paddingLeft } = getComputedStyle(main);
       const { clientWidth, clientHeight } = main;
       return [clientWidth - 2 * parseFloat(paddingLeft), clientHeight - 2 * parseFloat(paddingTop)];
     });
-    expect(picture.width).toBeCloseTo(Math.min(roomWide, roomHigh * ratio), 0);
+    expect(picture.width).toBeCloseTo(Math.min(mainWidth, mainHeight * ratio), 0);
     await clickIn(view, 'button');
     await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
   },

@@ -34,7 +34,7 @@ class Disk {
     }
   }
 
-  makeRoom(): void {
+  freeSpace(): void {
     rmSync(this.#filler);
   }
 
@@ -82,7 +82,7 @@ describe.skipIf(whyNoDisks)(`a full disk${whyNoDisks ? `: ${whyNoDisks}` : ''}`,
     await expect.poll(() => disk.files()).toHaveLength(1);
     expect(readdirSync(join(disk.folder, disk.files()[0]!))).toContain('video.webm');
 
-    disk.makeRoom();
+    disk.freeSpace();
     await drive(session, async (page) => expect(await page.title()).toBe(''));
     await replays.video(session, (await replays.record(session)).replay_id!);
     expect(await api.release(session)).toBe(204);
