@@ -200,7 +200,7 @@ async function endLease(
   const result = await releaseBrowser(ticket, {
     reuses: false,
     timeout: RELEASE_TIMEOUT,
-    doubt: 'unknown',
+    prior: 'unknown',
     send: pool.releases.sender(facts, (why) => (cause = why)),
   });
   if (result === 'failed' && isError(cause)) note(cause.message);

@@ -76,8 +76,8 @@ async function finish(held: ReceivedTicket): Promise<void> {
 
 /** Releases the browser for destruction, so that a repeated request can't end another lease. */
 async function release(ticket: ReleaseTicket, isReuseSent = false): Promise<void> {
-  const doubt = isReuseSent ? 'unknown' : 'none';
-  await releaseBrowser(ticket, { reuses: false, timeout: RELEASE_TIMEOUT, doubt, send });
+  const prior = isReuseSent ? 'unknown' : 'none';
+  await releaseBrowser(ticket, { reuses: false, timeout: RELEASE_TIMEOUT, prior, send });
 }
 
 /** Lets a further process continue, because the process that ended waits for this one. */

@@ -14,11 +14,11 @@ import {
 
 /**
  * What may have happened to the session so far: nothing; a release for reuse was sent, and the service reports that it failed, or
- * somebody else may have released it; or our release may have been processed, so that the session may belong to another lease.
+ * another process may have released it; or our release may have been processed, so that the session may belong to another lease.
  */
-export type Doubt = 'none' | 'failed' | 'unknown';
+export type PriorRelease = 'none' | 'failed' | 'unknown';
 
-/** What happened to a browser. `unknown`: nobody can say, and another request could end the lease of somebody else. */
+/** What happened to a browser. `unknown`: this cannot be determined, and another request could end the lease of another caller. */
 export type ReleaseResult = 'released' | 'gone' | 'failed' | 'unknown';
 
 /** What became of one request. Without a status, no response arrived. */
@@ -48,7 +48,7 @@ export interface OwnerReply extends Reply {
 
 export interface Step {
   readonly next: 'release' | 'check owner' | ReleaseResult;
-  readonly doubt: Doubt;
+  readonly prior: PriorRelease;
   /** The request failed: wait before the next one. */
   readonly pauses?: boolean;
 }
@@ -70,49 +70,49 @@ interface ReleasePolicy {
  * A release is never repeated after a confirmation. A release for reuse that may have been processed is repeated only while the
  * service shows that the lease is still ours. A service that can't show it is believed when it reports a failure.
  *
- * @param doubt From the steps before.
+ * @param prior The `prior` of the last step.
  * @param answer To the last request; undefined at the beginning.
  */
 export function nextStep(
   { owner, gone, unclear, reuses }: ReleasePolicy,
-  doubt: Doubt,
+  prior: PriorRelease,
   answer?: OwnerReply,
 ): Step {
   // Each session has one lease: a repeated request can't end another one.
-  const before = owner === undefined ? 'none' : doubt;
-  if (!answer) return { next: afterFailure(owner, before), doubt: before };
+  const before = owner === undefined ? 'none' : prior;
+  if (!answer) return { next: afterFailure(owner, before), prior: before };
   if (answer.to === 'owner') return afterCheck(owner, before, answer);
   const { status, isSent, isFinal } = answer;
-  if (status !== undefined && isSuccess(status)) return { next: 'released', doubt: before };
-  if (status !== undefined && isGone(status, gone)) return { next: 'gone', doubt: before };
-  if (status !== undefined && unclear?.includes(status)) return { next: 'unknown', doubt: 'unknown' };
+  if (status !== undefined && isSuccess(status)) return { next: 'released', prior: before };
+  if (status !== undefined && isGone(status, gone)) return { next: 'gone', prior: before };
+  if (status !== undefined && unclear?.includes(status)) return { next: 'unknown', prior: 'unknown' };
   const meaning = status === undefined ? undefined : meaningOf(status);
   const outcome = isSent ? (meaning?.release ?? 'unknown') : 'none';
   const raised = outcome === 'unknown' || before === 'none' ? outcome : before;
   // Only a release for reuse lets the session be leased again.
   const after = reuses && owner !== undefined ? raised : before;
-  if (isFinal ?? meaning?.isTransient === false) return { next: failureOf(after), doubt: after };
-  return { next: afterFailure(owner, after), doubt: after, pauses: true };
+  if (isFinal ?? meaning?.isTransient === false) return { next: failureOf(after), prior: after };
+  return { next: afterFailure(owner, after), prior: after, pauses: true };
 }
 
-function afterCheck(owner: ReleaseTicket['owner'], doubt: Doubt, answer: OwnerReply): Step {
+function afterCheck(owner: ReleaseTicket['owner'], prior: PriorRelease, answer: OwnerReply): Step {
   const { status = 0, isOurs, isFinal } = answer;
   const { isAbsent } = meaningOf(status);
-  if (isOurs || (isAbsent && doubt === 'failed')) return { next: 'release', doubt };
-  if (isSuccess(status) && owner?.isShown) return { next: 'released', doubt };
-  if (isSuccess(status) || isAbsent || isFinal) return { next: 'unknown', doubt: 'unknown' };
+  if (isOurs || (isAbsent && prior === 'failed')) return { next: 'release', prior };
+  if (isSuccess(status) && owner?.isShown) return { next: 'released', prior };
+  if (isSuccess(status) || isAbsent || isFinal) return { next: 'unknown', prior: 'unknown' };
   // A refusal or a redirect does not show whose session it is, and can pass.
-  return { next: 'check owner', doubt, pauses: true };
+  return { next: 'check owner', prior, pauses: true };
 }
 
-function afterFailure(owner: ReleaseTicket['owner'], doubt: Doubt): Step['next'] {
-  if (doubt === 'none') return 'release';
+function afterFailure(owner: ReleaseTicket['owner'], prior: PriorRelease): Step['next'] {
+  if (prior === 'none') return 'release';
   if (owner) return 'check owner';
-  return doubt === 'failed' ? 'release' : 'unknown';
+  return prior === 'failed' ? 'release' : 'unknown';
 }
 
-function failureOf(doubt: Doubt): 'failed' | 'unknown' {
-  return doubt === 'unknown' ? 'unknown' : 'failed';
+function failureOf(prior: PriorRelease): 'failed' | 'unknown' {
+  return prior === 'unknown' ? 'unknown' : 'failed';
 }
 
 /** Pauses between two requests. */
@@ -132,24 +132,24 @@ interface ReleasePlan {
   readonly reuses: boolean;
   /** Milliseconds for all requests. */
   readonly timeout: number;
-  readonly doubt?: Doubt;
+  readonly prior?: PriorRelease;
   readonly send: SendRelease;
 }
 
 /** Releases a browser: repeats the request until the service confirms it, or until the time is over. Never rejects. */
 export async function releaseBrowser(
   ticket: ReleaseTicket,
-  { reuses, timeout, doubt = 'none', send }: ReleasePlan,
+  { reuses, timeout, prior = 'none', send }: ReleasePlan,
 ): Promise<ReleaseResult> {
   const request = reuses ? ticket.reuse : ticket.destroy;
   const policy = { owner: ticket.owner, reuses, gone: request.gone, unclear: request.unclear };
   const began = clock.now();
   const timeLeft = () => Math.max(0, timeout - (clock.now() - began));
-  // A request that the deadline interrupts would only add doubt.
+  // A request that the deadline interrupts would only leave an unknown outcome.
   const needed = Math.min(SHORTEST_REQUEST, timeout * LONGEST_PART);
-  // Without a check of the owner, the release could end the lease of somebody else.
-  const isDoubtful = ticket.isShared === true && ticket.owner?.isShown === true && doubt === 'none';
-  let step = nextStep(policy, isDoubtful ? 'failed' : doubt);
+  // Without a check of the owner, the release could end the lease of another caller.
+  const mayBeReleased = ticket.isShared === true && ticket.owner?.isShown === true && prior === 'none';
+  let step = nextStep(policy, mayBeReleased ? 'failed' : prior);
   let asked: number | undefined;
   for (let failures = 0; ;) {
     if (step.next !== 'release' && step.next !== 'check owner') return step.next;
@@ -160,12 +160,12 @@ export async function releaseBrowser(
         asked ? Math.min(asked, Math.max(pause, timeLeft() - needed)) : Math.min(pause, timeLeft()),
       );
     }
-    if (failures > 0 && timeLeft() < needed) return failureOf(step.doubt);
+    if (failures > 0 && timeLeft() < needed) return failureOf(step.prior);
     const part = Math.min(timeLeft(), Math.max(SHORTEST_REQUEST, timeout * LONGEST_PART));
     const check = step.next === 'check owner' ? ticket.owner! : undefined;
     const reply = await send(check ?? request, part);
     asked = reply.retryAfter;
-    step = nextStep(policy, step.doubt, check ? readOwner(reply, check) : { ...reply, to: 'release' });
+    step = nextStep(policy, step.prior, check ? readOwner(reply, check) : { ...reply, to: 'release' });
   }
 }
 

@@ -142,7 +142,7 @@ export const BREAKS: readonly Break[] = [
   broken(
     'a release that may have been processed is not repeated',
     'pool/release.ts',
-    ["if (doubt === 'none') return 'release';", "if (doubt !== undefined) return 'release';"],
+    ["if (prior === 'none') return 'release';", "if (prior !== undefined) return 'release';"],
     'pool/release.test',
   ),
   broken(

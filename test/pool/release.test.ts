@@ -8,7 +8,7 @@ import {
   releaseFound,
   replyOf,
   type OwnerReply,
-  type Doubt,
+  type PriorRelease,
   type Reply,
   type Step,
 } from '../../src/pool/release.js';
@@ -43,18 +43,18 @@ function answer(to: OwnerReply['to'], sent: Sent): OwnerReply {
 type Row = [
   request: 'reuse' | 'destroy',
   owner: (keyof typeof OWNERS)[],
-  before: Doubt[],
+  before: PriorRelease[],
   answers: 'begins' | [to: OwnerReply['to'], ...Sent[]],
   next: Step['next'],
-  doubt?: Doubt,
+  prior?: PriorRelease,
 ];
 
 const ALL = ['shown', 'checked', 'hidden', 'single'] as const;
 const MARKED = ['shown', 'checked'] as const;
-const ANY: Doubt[] = ['none', 'failed', 'unknown'];
+const ANY: PriorRelease[] = ['none', 'failed', 'unknown'];
 
 const POLICY: Row[] = [
-  // The beginning. A helper process begins with the doubt of the process that ended.
+  // The beginning. A helper process begins with the prior release of the process that ended.
   ['reuse', [...ALL], ['none'], 'begins', 'release', 'none'],
   ['destroy', [...MARKED], ['failed', 'unknown'], 'begins', 'check owner'],
   ['destroy', ['hidden'], ['failed'], 'begins', 'release'],
@@ -96,18 +96,18 @@ const POLICY: Row[] = [
   ['reuse', [...MARKED], ['failed', 'unknown'], ['owner', 'final'], 'unknown', 'unknown'],
 ];
 
-it.for(POLICY)('to %s a browser with owner %j, doubt %j and answer %j: next is %s', (row) => {
-  const [request, owners, doubts, answers, next, after] = row;
+it.for(POLICY)('to %s a browser with owner %j, prior %j and answer %j: next is %s', (row) => {
+  const [request, owners, priors, answers, next, after] = row;
   const [to, ...sent] = answers === 'begins' ? [] : answers;
   const tried = to ? sent.map((each) => answer(to, each)) : [undefined];
   const isRepeated = next === 'check owner' || (to === 'release' && next === 'release');
   const cases = owners.flatMap((owner) =>
-    doubts.flatMap((doubt) => tried.map((one) => ({ owner, doubt, one }))),
+    priors.flatMap((prior) => tried.map((one) => ({ owner, prior, one }))),
   );
-  for (const { owner, doubt, one } of cases) {
-    const step = nextStep({ owner: OWNERS[owner], reuses: request === 'reuse' }, doubt, one);
-    expect(step.next, `${owner}, ${doubt}, ${JSON.stringify(one)}`).toBe(next);
-    if (after) expect(step.doubt).toBe(after);
+  for (const { owner, prior, one } of cases) {
+    const step = nextStep({ owner: OWNERS[owner], reuses: request === 'reuse' }, prior, one);
+    expect(step.next, `${owner}, ${prior}, ${JSON.stringify(one)}`).toBe(next);
+    if (after) expect(step.prior).toBe(after);
     if (one && isRepeated) expect(step.pauses).toBe(true);
   }
 });
@@ -115,7 +115,7 @@ it.for(POLICY)('to %s a browser with owner %j, doubt %j and answer %j: next is %
 it('has further statuses which mean that the session no longer exists', () => {
   expect(nextStep({ owner: undefined, gone: [401], reuses: true }, 'none', answer('release', 401))).toEqual({
     next: 'gone',
-    doubt: 'none',
+    prior: 'none',
   });
 });
 
