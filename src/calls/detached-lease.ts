@@ -1,5 +1,5 @@
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
-import type { Handover } from '../lease/plan.js';
+import type { DetachedState } from '../lease/plan.js';
 import { revealSession, sealGrant } from '../pool/session.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord, recordOf } from '../shared/json.js';
@@ -9,7 +9,7 @@ import { pathSegmentFault } from '../shared/urls.js';
 const PREFIX = 'pooled-browser-lease-3.';
 
 /** @internal The data with which another process continues a lease, without the access token. */
-interface LeaseRecord<Session extends object = object> extends Handover<Session> {
+interface LeaseRecord<Session extends object = object> extends DetachedState<Session> {
   /** Id or name of the pool. */
   readonly pool: string;
   readonly baseUrl: string;
@@ -82,7 +82,7 @@ export function readDetachedLease<Session extends object>(
   );
 }
 
-function readLeftovers(value: unknown): Handover['left'] {
+function readLeftovers(value: unknown): DetachedState['left'] {
   const { hasHttpLogin, hasChangedWindow, mayBeReused, permanent, extensions, contexts } = isRecord(value)
     ? value
     : {};

@@ -190,7 +190,7 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
   const { connector, rest: all } = readConnector<Handles, typeof options>(options, caller);
   const { pool: given, ...rest } = all;
   const settings = readLeaseOptions(attachChecks, rest, { caller, connector });
-  const { pool: idOrName, baseUrl, ...handover } = readDetachedLease<Session>(lease);
+  const { pool: idOrName, baseUrl, ...detachedState } = readDetachedLease<Session>(lease);
   const pool = resolvePool<Session>(given ?? idOrName);
   // The access token must not be sent to another service that the lease names.
   if (pool.baseUrl !== baseUrl) {
@@ -202,7 +202,7 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
   const plan = { pools: [pool], settings, connector, loadDrivers } as const;
   const attaching = loadLease().then(async ({ attachLease, createFeatures }) => {
     const features = await createFeatures(settings);
-    return attachLease({ ...plan, features, addedNames: namesWith(features) }, handover);
+    return attachLease({ ...plan, features, addedNames: namesWith(features) }, detachedState);
   });
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }

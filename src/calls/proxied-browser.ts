@@ -3,7 +3,7 @@ import { hasExtension } from '../clean/installed.js';
 import { loadDrivers } from './load-drivers.js';
 import { relay, type RelayHandles } from '../drivers/relay.js';
 import { openInFirstPage } from '../wire/page-session.js';
-import type { AnySocket, Socket } from '../drivers/socket.js';
+import type { ClientSocket } from '../drivers/socket.js';
 import { verifyGrant } from '../lease/verify-connection.js';
 import type { HandoffAnswer } from '../features/handoff/options.js';
 import { createFeatures, type PooledLease } from '../features/create-features.js';
@@ -99,13 +99,13 @@ export function openFor<Session extends object>(
     openLease({ ...(await planOf(how, further)), pools, advise: adviceInside() });
   // The lifetime is that of the file, which may have been extended.
   const reopen = (how: ProxiedBrowserOptions & { readonly name: string }) =>
-    kept?.find(how.name, how.signal, async ({ pool, handover }) => {
+    kept?.find(how.name, how.signal, async ({ pool, detachedState }) => {
       const plan = await planOf(how, {
         ...OUTLIVING,
         lifetime: Number.POSITIVE_INFINITY,
         maxLifetime: undefined,
       });
-      return attachLease({ ...plan, pools: [pool.api] }, handover);
+      return attachLease({ ...plan, pools: [pool.api] }, detachedState);
     });
   const services = pools.map((pool) => coreOf(pool).service);
   return async ({ name = settings.name, ...how }) => {
@@ -138,7 +138,7 @@ interface ServeClientOptions {
   readonly extension: string | undefined;
   readonly signal: AbortSignal;
 }
-type Use = (socket: AnySocket, sessionId: string) => Promise<boolean>;
+type Use = (socket: ClientSocket, sessionId: string) => Promise<boolean>;
 
 /**
  * The browser of one client of a proxy, or of the clients of one name, or of all, from the first of them to the release. If no
@@ -284,7 +284,7 @@ export class ProxiedBrowser {
   async #openApart(
     { context: { pool, sessionId, grant }, handles }: Connected,
     { signal, protocol, extension }: ServeClientOptions,
-  ): Promise<AnySocket> {
+  ): Promise<ClientSocket> {
     const { settings } = this.#plan;
     // The browser was leased for another client.
     verifyGrant(pool.idOrName, grant, { protocol, connector: relay(settings.secret) });
@@ -345,7 +345,10 @@ export class ProxiedBrowser {
     return summary;
   }
 
-  async #open(how: Pick<ProxiedBrowserOptions, 'protocol' | 'lifetime'>, notice: string | undefined): Promise<Connected> {
+  async #open(
+    how: Pick<ProxiedBrowserOptions, 'protocol' | 'lifetime'>,
+    notice: string | undefined,
+  ): Promise<Connected> {
     const { open } = this.#plan;
     const { signal } = this.#waiting;
     // The connection that holds a browser between its clients may break without a loss.
@@ -374,7 +377,7 @@ export class ProxiedBrowser {
 }
 
 /** Never rejects: a browser without its notice is still a browser. */
-async function show(socket: Socket, notice: string): Promise<void> {
+async function show(socket: ClientSocket, notice: string): Promise<void> {
   const late = () => new Error('The page did not respond.');
   await raceTimeout(NOTICE_TIMEOUT, () => openInFirstPage(socket, notice), late).catch(() => {});
 }

@@ -7,7 +7,7 @@ import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { loadWs } from '../shared/lazy.js';
 import { excessOf, LARGEST_FROM_CLIENT, naming, TOO_LARGE } from '../shared/message-limit.js';
-import type { FarEnd } from './proxy-endpoint.js';
+import type { Upstream } from './proxy-endpoint.js';
 import { createAbort } from '../shared/globals.js';
 
 /** Maximum number of bytes that a client may send before the upgrade. */
@@ -74,7 +74,7 @@ export class WaitingClient {
 
 const GONE = new Error('The client closed its connection.');
 
-export function hangUp(client: WebSocket, reason: string, code = GOING_AWAY): void {
+export function closeClient(client: WebSocket, reason: string, code = GOING_AWAY): void {
   if (client.readyState !== client.OPEN) return;
   client.close(code, reason.slice(0, LONGEST_REASON));
   const timer = clock.setTimeout(() => client.terminate(), CLOSE_TIMEOUT);
@@ -90,14 +90,14 @@ interface ServeClientOptions {
 }
 
 /**
- * Passes the messages of a client to the far end of its route, until one side ends. A client that is blocked or suspended keeps its browser:
+ * Passes the messages of a client to the upstream of its route, until one side ends. A client that is blocked or suspended keeps its browser:
  * it is on this machine, where the end of a program closes its connections.
  *
  * @returns True if the client has sent nothing for `idleTimeout` ms.
  */
 export async function serveClient(
   client: WebSocket,
-  far: FarEnd,
+  upstream: Upstream,
   { channel, over, idleTimeout, lastHandoff }: ServeClientOptions,
 ): Promise<boolean> {
   let isIdle = false;
@@ -111,20 +111,20 @@ export async function serveClient(
   let timer: NodeJS.Timeout | undefined;
   const watch = () => {
     // A page may work on a command for long.
-    if (far.methodsInFlight.length > 0) last = clock.now();
+    if (upstream.methodsInFlight.length > 0) last = clock.now();
     const left = idleTimeout - (clock.now() - Math.max(last, lastHandoff()));
     if (left > 0) return void (timer = startTimer(left, watch));
     isIdle = true;
     const what = `No command for ${duration(idleTimeout)}: the browser was released.`;
-    return hangUp(client, `${what} Connect again for a new one.`);
+    return closeClient(client, `${what} Connect again for a new one.`);
   };
   watch();
-  join(client, far, limited(channel, client));
+  join(client, upstream, limited(channel, client));
   client.resume();
-  const stopListening = onAbort(over, () => hangUp(client, (over.reason as Error).message));
+  const stopListening = onAbort(over, () => closeClient(client, (over.reason as Error).message));
   // The browser is usually over then, with a better reason.
-  void far.detached.then(() =>
-    clock.setImmediate(() => hangUp(client, 'The connection to the browser ended.')),
+  void upstream.detached.then(() =>
+    clock.setImmediate(() => closeClient(client, 'The connection to the browser ended.')),
   );
   await closed;
   clock.clearTimeout(timer);
@@ -139,7 +139,7 @@ function limited(channel: Channel, client: WebSocket): Channel {
     return (data, isBinary) => {
       const excess = excessOf(data);
       if (excess === undefined) pass(data, isBinary);
-      else hangUp(client, excess, TOO_LARGE);
+      else closeClient(client, excess, TOO_LARGE);
     };
   };
 }

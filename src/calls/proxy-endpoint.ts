@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Channel } from '../drivers/relay.js';
-import type { AnySocket } from '../drivers/socket.js';
+import type { ClientSocket } from '../drivers/socket.js';
 
 /** A further address of a proxy, for clients with a protocol that the browser does not have. */
 export interface ProxyEndpoint {
@@ -15,7 +15,7 @@ export interface ProxyEndpoint {
   /** Why a client can't connect. Asked before a browser is leased. */
   refuses(request: IncomingMessage): EndpointFault | undefined;
   /** Opens the way between a client and a leased browser. @param browser A connection that nobody else uses. */
-  open(browser: AnySocket, how: OpenRouteOptions): Promise<ProxyRoute>;
+  open(browser: ClientSocket, how: OpenRouteOptions): Promise<ProxyRoute>;
 }
 
 export interface EndpointFault {
@@ -31,15 +31,15 @@ export interface OpenRouteOptions {
   readonly signal: AbortSignal;
 }
 
-/** The far end of a client: what a client's messages go to. */
-export type FarEnd = Pick<
-  AnySocket,
+/** The other end of a client's route, which receives the messages of the client. */
+export type Upstream = Pick<
+  ClientSocket,
   'onSent' | 'unsent' | 'pause' | 'resume' | 'detached' | 'methodsInFlight'
 >;
 
 /** The way between one client and its browser. */
 export interface ProxyRoute {
-  readonly far: FarEnd;
+  readonly upstream: Upstream;
   readonly channel: Channel;
   /** Ends it, and what it has opened in the browser. Never rejects. */
   close(this: void): Promise<void>;

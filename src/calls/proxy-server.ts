@@ -8,7 +8,7 @@ import type { Protocol } from '../drivers/connector.js';
 import { channelOf, type Channel } from '../drivers/relay.js';
 import { openPageSession } from '../wire/page-session.js';
 import type { Client } from '../wire/client.js';
-import type { AnySocket } from '../drivers/socket.js';
+import type { ClientSocket } from '../drivers/socket.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
@@ -32,7 +32,7 @@ import { answerLease } from './lease-requests.js';
 import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
 import type { KeptBrowsers } from './kept-browsers/kept-browsers.js';
 import type { OpenRouteOptions, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
-import { hangUp, NORMAL, serveClient, WaitingClient } from './proxy-client.js';
+import { closeClient, NORMAL, serveClient, WaitingClient } from './proxy-client.js';
 
 /** The paths below the secret: of the browser, of a named browser, of its pages and its lease, and of the requests of a debugging port. */
 const PATH =
@@ -50,9 +50,9 @@ const NO_PATH =
 const GIVEN_UP = new Error('The browser was not leased.');
 
 /** Time in ms for the last client of a name to disconnect: its end can arrive after the next client. */
-const HANDOVER = 1000;
+const CLIENT_CHANGE = 1000;
 /** The same for what served a client that has disconnected: the thread of a client of Playwright ends slowly on a busy machine. */
-const LONGEST_HANDOVER = 10_000;
+const LONGEST_CLIENT_CHANGE = 10_000;
 /** Time in ms between two looks. */
 const LOOK = 20;
 
@@ -357,11 +357,11 @@ export class ProxyServer implements AsyncDisposable {
       if (!browser.isLeased) emit({ type: 'waiting', ...named });
       const serve = isExtension ? 'serveExtension' : 'serve';
       await browser[serve]({ protocol, extension, signal }, async (socket, sessionId) => {
-        const onClose = () => hangUp(client!, 'Closed.', NORMAL);
+        const onClose = () => closeClient(client!, 'Closed.', NORMAL);
         const opening = async () => openRoute(socket, place, { onClose, signal, allowed: this.#allowed });
         const late = () => new Refusal(502, `The page did not respond within ${duration(connectTimeout)}.`);
         const opened = raceTimeout(connectTimeout, opening, late);
-        const { far, channel, close } = await raceAbort(opened, signal, (route) => void route.close());
+        const { upstream, channel, close } = await raceAbort(opened, signal, (route) => void route.close());
         try {
           client = await waiting.accept(request);
           this.#waiting.delete(waiting);
@@ -370,7 +370,7 @@ export class ProxyServer implements AsyncDisposable {
           const lastHandoff = () => browser.lastHandoff;
           const longest = isExtension ? Infinity : idleTimeout;
           const how = { channel, over: browser.over, idleTimeout: longest, lastHandoff };
-          const isIdle = await serveClient(client, far, how);
+          const isIdle = await serveClient(client, upstream, how);
           this.#connected--;
           browser.isBeingLeft = true;
           emit({ type: 'disconnected', ...named, sessionId, isIdle });
@@ -393,7 +393,7 @@ export class ProxyServer implements AsyncDisposable {
   /** @throws Refusal */
   async #findBrowser(place: Place, signal: AbortSignal): Promise<ProxiedBrowser> {
     if (place.extension !== undefined) return this.#browserWithExtension(place);
-    await this.#handover(place.key, signal);
+    await this.#awaitLastClient(place.key, signal);
     const { notLeased } = this.#plan;
     if (notLeased !== undefined && !this.#named.has(place.key)) throw new Refusal(404, notLeased);
     return this.#browserOf(place);
@@ -434,9 +434,9 @@ export class ProxyServer implements AsyncDisposable {
   }
 
   /** Waits a moment for the last client of the name. */
-  async #handover(key: Place['key'], signal: AbortSignal): Promise<void> {
+  async #awaitLastClient(key: Place['key'], signal: AbortSignal): Promise<void> {
     const began = clock.now();
-    const longest = () => (this.#named.get(key)?.isBeingLeft ? LONGEST_HANDOVER : HANDOVER);
+    const longest = () => (this.#named.get(key)?.isBeingLeft ? LONGEST_CLIENT_CHANGE : CLIENT_CHANGE);
     while (this.#isInUse(key) && clock.now() - began < longest()) await delay(LOOK, signal);
   }
 
@@ -472,17 +472,17 @@ const NO_SECRET =
 
 /** Opens the way between a client and its browser. @throws Refusal */
 async function openRoute(
-  socket: AnySocket,
+  socket: ClientSocket,
   place: Place,
   { onClose, ...how }: Omit<OpenRouteOptions, 'isNamed'> & { onClose: () => void },
 ): Promise<ProxyRoute> {
   const { endpoint, name } = place;
   if (endpoint) return endpoint.open(socket, { isNamed: name !== undefined, ...how });
-  return { far: socket, channel: await openChannel(socket, place, onClose), close: async () => {} };
+  return { upstream: socket, channel: await openChannel(socket, place, onClose), close: async () => {} };
 }
 
 async function openChannel(
-  socket: AnySocket,
+  socket: ClientSocket,
   { protocol, page }: Place,
   onClose: () => void,
 ): Promise<Channel> {

@@ -27,7 +27,7 @@ export interface Opening {
   readonly extended: Promise<void>;
   /** Ends the connection, which can't be used any longer. */
   readonly onLost: () => void;
-  /** Aborts when the connect is given up, or when the connection has ended, and the pages that are limited have, too. */
+  /** Aborts when the connect is abandoned, or when the connection has ended, and the pages that are limited have, too. */
   readonly signal: AbortSignal;
 }
 

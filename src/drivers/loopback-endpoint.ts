@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws';
 import { createLoopbackServer } from '../net/loopback-server.js';
 import { loadWs } from '../shared/lazy.js';
 import { join, wholeSocket } from './relay.js';
-import type { AnySocket, OpenClient, Socket, SocketEnd } from './socket.js';
+import type { ClientSocket, OpenClient, SocketEnd } from './socket.js';
 import { createAbort } from '../shared/globals.js';
 
 /** A WebSocket URL on loopback that leads to a leased browser. Its path is a secret; it never contains the secret of the session's URL. */
@@ -13,7 +13,7 @@ export interface LoopbackEndpoint extends AsyncDisposable {
 }
 
 /** Connects one client to an open socket. The secret is valid for one connection. Resolves to the URL. */
-export async function openSingleEndpoint(socket: Socket): Promise<string> {
+export async function openSingleEndpoint(socket: ClientSocket): Promise<string> {
   const { url, close } = await openForOne((client) => connect(client, socket, 'closed-by-callback'));
   void socket.detached.then(close);
   return url;
@@ -89,7 +89,7 @@ async function listen(
   return { url: `ws://127.0.0.1:${port}${path}`, close };
 }
 
-function connect(client: WebSocket, socket: AnySocket, reason: SocketEnd): void {
+function connect(client: WebSocket, socket: ClientSocket, reason: SocketEnd): void {
   join(client, socket, wholeSocket(socket));
   client.once('close', () => socket.close(reason));
   if (client.readyState !== client.OPEN) socket.close(reason);

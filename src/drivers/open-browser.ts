@@ -37,7 +37,7 @@ export class OpenBrowser {
   /** The connect has failed. */
   #isDropped = false;
 
-  /** @param signal Aborts when the connect is given up. */
+  /** @param signal Aborts when the connect is abandoned. */
   constructor(grant: Grant, plan: ConnectPlan, wire: Wire, signal: AbortSignal) {
     const isCdp = plan.settings.protocol === 'cdp';
     this.#grant = grant;

@@ -2,7 +2,7 @@ import type { WebSocket } from 'ws';
 import type { Connector, OpenUrlOptions, Protocol } from './connector.js';
 import { readMessage } from '../wire/message.js';
 import { openInFirstPage } from '../wire/page-session.js';
-import type { AnySocket, OpenClient, Socket } from './socket.js';
+import type { ClientSocket, OpenClient } from './socket.js';
 import type { Frame } from '../wire/forms.js';
 import { socketTransport } from './transport.js';
 
@@ -16,7 +16,7 @@ const LONGEST_BARE_COMMAND = 200;
 /** What `relay` offers to another program. */
 export interface RelayHandles {
   /** The connection of the lease. */
-  readonly socket: Socket;
+  readonly socket: ClientSocket;
   /** Opens a connection for one client of several. */
   readonly openClient: OpenClient;
 }
@@ -50,7 +50,7 @@ type Send<Data = Frame> = (data: Data, isBinary: boolean) => void;
 export type Channel = (toClient: Send<Frame | string>) => Send;
 
 /** The side of a connection that must not be flooded. */
-type Paced = Pick<AnySocket, 'onSent' | 'unsent' | 'pause' | 'resume'>;
+type Paced = Pick<ClientSocket, 'onSent' | 'unsent' | 'pause' | 'resume'>;
 
 /** Passes messages in both directions until one side ends. A slow receiver slows its sender down: nothing piles up here. */
 export function join(client: WebSocket, socket: Paced, open: Channel): void {
@@ -83,7 +83,7 @@ export function join(client: WebSocket, socket: Paced, open: Channel): void {
 }
 
 /** All messages as they are. */
-export function wholeSocket(socket: AnySocket): Channel {
+export function wholeSocket(socket: ClientSocket): Channel {
   return (toClient) => {
     socket.onMessage = toClient;
     return (data, isBinary) => socket.send(data, isBinary);
@@ -91,7 +91,7 @@ export function wholeSocket(socket: AnySocket): Channel {
 }
 
 /** Passes messages of WebDriver BiDi, whether or not the browser has a session already. */
-function bidiSocket(socket: AnySocket): Channel {
+function bidiSocket(socket: ClientSocket): Channel {
   return (toClient) => {
     const transport = socketTransport(socket, 'bidi');
     transport.onmessage = (text) => toClient(text, false);
@@ -104,7 +104,7 @@ function bidiSocket(socket: AnySocket): Channel {
  *
  * @param onClose Called instead of closing the browser.
  */
-export function channelOf(socket: AnySocket, protocol: Protocol, onClose: () => void): Channel {
+export function channelOf(socket: ClientSocket, protocol: Protocol, onClose: () => void): Channel {
   const isBidi = protocol === 'bidi';
   const open = isBidi ? bidiSocket(socket) : wholeSocket(socket);
   return (toClient) => {

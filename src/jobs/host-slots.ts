@@ -44,7 +44,7 @@ export class HostSlots {
     return sum;
   }
 
-  /** @param change 1 for a further task that waits, -1 for one that was handed back. */
+  /** @param change 1 for a further task that waits, -1 for one that was returned to its source. */
   wait(name: string | undefined, change: 1 | -1): void {
     this.#of(name).waiting += change;
   }

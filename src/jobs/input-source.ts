@@ -37,7 +37,7 @@ export interface PulledInput<Input> {
    */
   readonly settle?: (outcome: Outcome<unknown, unknown, object>, signal: AbortSignal) => Promise<boolean>;
   /** Takes the input back, for other jobs with the same source, while no browser is available here. */
-  readonly handBack?: () => void;
+  readonly returnToSource?: () => void;
 }
 
 /** Timeout for closing the caller's iterator, in ms. An iterator that waits for its next input may never close. */

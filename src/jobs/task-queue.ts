@@ -24,14 +24,14 @@ export type TaskOfPage<Input, Value, Session extends object> = Pick<
   'input' | 'index' | 'attempts' | 'artifacts' | 'downloads' | 'moment'
 >;
 
-/** A task that a page has claimed: the page calls `begin` and then `end` for one attempt, or `putBack` if there is none. */
+/** A task that a page has claimed: the page calls `begin` and then `end` for one attempt, or `requeue` if there is none. */
 export interface ClaimedTask<Input, Value, Session extends object> {
   readonly task: TaskOfPage<Input, Value, Session>;
   begin(): void;
   /** The attempt has ended. Resolves when the task has its outcome or waits for its retry. Never rejects. */
   end(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<void>;
   /** The task can't run there: another page or browser claims it. */
-  putBack(): void;
+  requeue(): void;
 }
 
 /** Number of tasks that wait for their host while inputs for other hosts are pulled. Those of a queue are locked for others. */
@@ -141,7 +141,7 @@ export class TaskQueue<Input, Value, Session extends object> {
         else this.#retryLater(task, end.retryIn);
         this.dispatch();
       },
-      putBack: () => {
+      requeue: () => {
         this.#hosts.unclaim(host);
         this.#waiting.unshift(task);
         this.dispatch();
@@ -200,7 +200,7 @@ export class TaskQueue<Input, Value, Session extends object> {
       fulfill: () => void this.#leasing.delete(reservation),
       cancel: (goesBack) => {
         this.#leasing.delete(reservation);
-        if (goesBack) this.#handBack();
+        if (goesBack) this.#returnToSource();
         // Another worker may lease a browser for the task.
         this.dispatch();
       },
@@ -210,8 +210,8 @@ export class TaskQueue<Input, Value, Session extends object> {
   }
 
   /** Hands tasks back to their source for which there is no page and no lease under way. */
-  #handBack(): void {
-    while (this.#waiting.length > this.#leasing.size && this.#waiting.at(-1)!.handBack()) {
+  #returnToSource(): void {
+    while (this.#waiting.length > this.#leasing.size && this.#waiting.at(-1)!.returnToSource()) {
       this.#hosts.wait(this.#waiting.pop()!.host, -1);
       this.#unfinished--;
     }

@@ -130,13 +130,13 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
       // The options of this task only.
       if (error instanceof InvalidOptionError && typeof this.#job.settings.contextOptions === 'function')
         return this.#refuse(claimed, error);
-      claimed.putBack();
+      claimed.requeue();
       throw error;
     }
     // The browser may have been retired while the page was opened.
     if (this.#retired.signal.aborted) {
       await endWork(undefined);
-      return claimed.putBack();
+      return claimed.requeue();
     }
     if (++this.#begun >= this.#job.settings.tasksPerLease) this.#retired.abort(undefined);
     claimed.begin();

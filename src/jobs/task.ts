@@ -91,9 +91,9 @@ export class Task<Input, Value, Session extends object> {
   }
 
   /** Gives the input back to its source, for other jobs. Returns false if the source does not take it. */
-  handBack(): boolean {
-    this.#pulled.handBack?.();
-    return this.#pulled.handBack !== undefined;
+  returnToSource(): boolean {
+    this.#pulled.returnToSource?.();
+    return this.#pulled.returnToSource !== undefined;
   }
 
   /** The attempt that was started last. */

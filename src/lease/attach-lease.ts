@@ -7,12 +7,12 @@ import type { FeatureSet } from './feature.js';
 import { HeldBrowser, type Held } from './held-browser.js';
 import { ConnectedLease } from './lease.js';
 import { Link } from './link.js';
-import type { ConnectedPlan, Handover } from './plan.js';
+import type { ConnectedPlan, DetachedState } from './plan.js';
 
 /** Continues a lease of another process. After a failure, that lease is unchanged, unless its time is over. */
 export async function attachLease<Handles, Session extends object, Features extends FeatureSet>(
   plan: ConnectedPlan<Handles, Session, Features>,
-  { features: saved, left, ...handover }: Handover<Session>,
+  { features: saved, left, ...detachedState }: DetachedState<Session>,
 ): Promise<ConnectedLease<Handles, Session, Features>> {
   const call = new Call(plan);
   const [pool] = call.pools;
@@ -20,7 +20,7 @@ export async function attachLease<Handles, Session extends object, Features exte
   try {
     call.hooks.restore(saved);
     await call.hooks.prepare();
-    browser = new HeldBrowser(call, joinLease(pool, handover));
+    browser = new HeldBrowser(call, joinLease(pool, detachedState));
     call.hooks.leased(browser.context);
     browser.continue(left);
     verifyGrant(pool.idOrName, browser.context.grant, call.how);
@@ -30,7 +30,7 @@ export async function attachLease<Handles, Session extends object, Features exte
   } catch (error) {
     // A lease whose time is over is not left.
     const isLeft = !(error instanceof LeaseExpiredError);
-    const held = browser && { session: browser.context.session, released: await browser.giveUp(isLeft) };
+    const held = browser && { session: browser.context.session, released: await browser.abandon(isLeft) };
     call.finish({ ...held, ...NO_REQUESTS, pool: pool.idOrName }, { error });
     throw error;
   }
@@ -43,14 +43,15 @@ export async function attachLease<Handles, Session extends object, Features exte
  */
 function joinLease<Session extends object>(
   pool: PoolCore<Session>,
-  handover: Omit<Handover<Session>, 'features' | 'left'>,
+  detachedState: Omit<DetachedState<Session>, 'features' | 'left'>,
 ): Held<Session> {
-  const { id: sessionId } = handover.grant;
+  const { id: sessionId } = detachedState.grant;
   // Built here: the token must not be sent where a record from outside wants it.
-  const own = pool.ticketOf(sessionId, handover.lease, handover.isMarkShown);
+  const own = pool.ticketOf(sessionId, detachedState.lease, detachedState.isMarkShown);
   const ticket = own && { ...own, isShared: true };
   const free = pool.gate.join(sessionId, { limit: pool.limit, isAlone: !ticket });
-  if (free) return { ...handover, pool, ticket, servedAt: undefined, free, counts: NO_REQUESTS, attempt: 0 };
+  if (free)
+    return { ...detachedState, pool, ticket, servedAt: undefined, free, counts: NO_REQUESTS, attempt: 0 };
   const message = 'Another lease of this process uses the browser: release that lease first.';
   throw new ConnectError(message, { sessionId });
 }

@@ -84,8 +84,8 @@ export interface FeatureContext<Step extends AnyStep = AnyStep> {
   readonly service: LeasedService;
   /** Aborts when the work must end: by the caller's signal, a timeout, or the loss of the browser. */
   readonly signal: AbortSignal;
-  /** Aborts if the browser is given up before its callback: then no hook of the end is called for it. */
-  readonly givenUp: AbortSignal;
+  /** Aborts if the browser is abandoned before its callback: then no hook of the end is called for it. */
+  readonly abandoned: AbortSignal;
   readonly emit: (step: Step) => void;
   /** Adds an error to `cleanupErrors`, which never fail the call. */
   readonly addError: (error: Error) => void;

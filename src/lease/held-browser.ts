@@ -14,7 +14,7 @@ import type { Call } from './call.js';
 import type { LeaseContext } from './context.js';
 import type { AnyStep, LeaseStep } from './events.js';
 import type { ReleaseOption } from './options.js';
-import type { Handover } from './plan.js';
+import type { DetachedState } from './plan.js';
 import { isReleaseChoice, type LeaseOutcome, type Released, type ReleaseChoice } from './summary.js';
 
 /** Time for closing the contexts of a lease, in ms. */
@@ -47,7 +47,7 @@ export class HeldBrowser<Session extends object> {
   readonly #pending: PendingRelease;
   readonly #release: ReleaseOption<Session>;
   readonly #loadDrivers: LoadDrivers;
-  readonly #givenUp = new LinkedAbort();
+  readonly #abandoned = new LinkedAbort();
 
   constructor({ context: call, plan }: Pick<Call<Session>, 'context' | 'plan'>, acquired: Held<Session>) {
     const { grant, lease, ticket, servedAt, pool, attempt } = acquired;
@@ -92,7 +92,7 @@ export class HeldBrowser<Session extends object> {
         lease,
         openInFirstPage: (url) => this.#openInFirstPage(url),
       },
-      givenUp: this.#givenUp.signal,
+      abandoned: this.#abandoned.signal,
       state,
       onOwnContextUsed: state.touchOwnContext,
       preventReuse: (why, cause) => {
@@ -118,14 +118,14 @@ export class HeldBrowser<Session extends object> {
   }
 
   /** What another process needs to continue the lease, without the part of the features. */
-  get handover(): Omit<Handover<Session>, 'features'> {
+  get detachedState(): Omit<DetachedState<Session>, 'features'> {
     const { grant, lease, isMarkShown } = this.#acquired;
     const left = { ...this.context.state.leftovers, mayBeReused: this.#mayBeReused };
     return { grant, lease, isMarkShown, left };
   }
 
   /** Continues with what the lease left in another process. */
-  continue({ mayBeReused, ...left }: Handover['left']): void {
+  continue({ mayBeReused, ...left }: DetachedState['left']): void {
     this.#isUntouched = false;
     this.context.state.continue(left);
     this.#mayBeReused &&= mayBeReused;
@@ -150,8 +150,8 @@ export class HeldBrowser<Session extends object> {
   }
 
   /** Ends what runs beside the connect, and releases the browser, to which no lease is connected. Never rejects. */
-  giveUp(isDetached = false): Promise<Released> {
-    this.#givenUp.abort(new Error('The browser was given up.'));
+  abandon(isDetached = false): Promise<Released> {
+    this.#abandoned.abort(new Error('The browser was abandoned.'));
     if (isDetached || this.endsWith === 'nothing') return this.release('leave', isDetached);
     return this.release(this.#isUntouched ? 'reuse' : 'destroy');
   }

@@ -15,7 +15,7 @@ import type { EndWork, FeatureSet, LeaseEnding, SummaryOf, Work, WorkPart, WorkR
 import type { HeldBrowser } from './held-browser.js';
 import { expectKeptSession, overError, type Link } from './link.js';
 import type { WorkWith } from './options.js';
-import type { Handover, LeaseEnd } from './plan.js';
+import type { DetachedState, LeaseEnd } from './plan.js';
 import type { LeaseSummary } from './summary.js';
 import { writeFiles } from './write-files.js';
 
@@ -75,7 +75,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   }
 
   /** Disconnects and leaves the browser leased. Resolves with what another process needs to continue. */
-  async detach(): Promise<Handover<Session>> {
+  async detach(): Promise<DetachedState<Session>> {
     const { signal } = this.context;
     if (this.#ended) throw this.#over();
     signal.throwIfAborted();
@@ -83,7 +83,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const noDetach = this.call.hooks.need('thisProcess');
     if (noDetach !== undefined) throw new InvalidOptionError('detach', noDetach);
     await this.end({ status: 'ok', isDetached: true });
-    return { ...this.browser.handover, features: this.call.hooks.saved };
+    return { ...this.browser.detachedState, features: this.call.hooks.saved };
   }
 
   /**
@@ -133,7 +133,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
   }
 
   /** Cleans the browser and releases it, or leaves it. With `awaitRelease: false`, the call ends before that. */
-  async #leave({ isDetached, isInUse, ending, attempt, handles, ...outcome }: Leaving) {
+  async #leave({ isDetached, isInUse, ending, attempt, handles, ...outcome }: EndedUse) {
     const { browser, context } = this;
     const { settings, pool } = context;
     const { leaves } = ending;
@@ -184,7 +184,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
 }
 
 /** What the last part of the end of a lease needs. */
-interface Leaving extends LeaseEnd {
+interface EndedUse extends LeaseEnd {
   readonly isInUse: boolean;
   readonly ending: LeaseEnding;
   readonly attempt: ReturnType<typeof attempting>;

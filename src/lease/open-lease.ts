@@ -115,7 +115,7 @@ async function tryBrowser<Session extends object, Features extends FeatureSet>(
     confirm({ says: 'works' });
     return { lease };
   } catch (error) {
-    const lost = { session, released: await browser.giveUp() };
+    const lost = { session, released: await browser.abandon() };
     const outcome: Outcome | undefined = unfit
       ? { kind: 'unfit', error: unfit }
       : outcomeOf(error, browser, requests);

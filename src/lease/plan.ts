@@ -46,7 +46,7 @@ export interface LeaseEnd {
 }
 
 /** What another process needs to continue a lease. */
-export interface Handover<Session extends object = object> {
+export interface DetachedState<Session extends object = object> {
   readonly grant: Grant<Session>;
   /** The request that leased the browser. */
   readonly lease: LeaseRequest;

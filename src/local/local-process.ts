@@ -29,16 +29,16 @@ try {
     args: [...args, ...(isLimited && browser === 'chromium' ? NO_UDP : [])],
     quirks: { liveViewsHeadless: liveView },
   });
-  tell({ baseUrl: pool.baseUrl, token: pool.token });
+  sendAnswer({ baseUrl: pool.baseUrl, token: pool.token });
   await (shared ? endOf(shared.owner) : ended);
   if (shared) rmSync(shared.folder, { recursive: true, force: true });
 } catch (error) {
-  tell({ name: (error as Error).name, message: (error as Error).message });
+  sendAnswer({ name: (error as Error).name, message: (error as Error).message });
 }
 // After a failed start the input is still open.
 process.stdin.destroy();
 
-function tell(answer: StartAnswer): void {
+function sendAnswer(answer: StartAnswer): void {
   const text = `${JSON.stringify(answer)}\n`;
   if (!shared) return void process.stdout.write(text);
   const path = join(shared.folder, ADDRESS_FILE);

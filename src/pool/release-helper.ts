@@ -33,7 +33,7 @@ export interface HelperLease {
 
 /** Pauses in ms between the ends of helpers and their replacements. */
 const REPLACEMENT = { factor: 2, minTimeout: 100, maxTimeout: 30_000, randomize: false };
-/** Milliseconds after which a program that does not even start is given up. */
+/** Milliseconds after which a program that does not even start is abandoned. */
 const LONGEST_START = 30_000;
 const WARNING = 'PooledBrowserWarning';
 

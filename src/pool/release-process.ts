@@ -56,7 +56,7 @@ else {
   const { isAwaited, further } = awaited;
   const isWaiting = () => [...leases.values()].some(({ isLate }) => !isLate);
   while (isWaiting() && clock.now() - began < isAwaited) await delay(POLL_INTERVAL);
-  if (leases.size > 0) await handOver(further);
+  if (leases.size > 0) await continueInFurtherProcess(further);
   // oxlint-disable-next-line unicorn/no-process-exit -- the further process continues what is still under way
   process.exit();
 }
@@ -81,7 +81,10 @@ async function release(ticket: ReleaseTicket, isReuseSent = false): Promise<void
 }
 
 /** Lets a further process continue, because the process that ended waits for this one. */
-async function handOver({ command, args }: Pick<HelperCommand, 'command' | 'args'>): Promise<void> {
+async function continueInFurtherProcess({
+  command,
+  args,
+}: Pick<HelperCommand, 'command' | 'args'>): Promise<void> {
   const child = spawn(command, args, {
     detached: true,
     windowsHide: true,

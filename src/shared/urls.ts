@@ -68,7 +68,7 @@ interface ServicePlace {
  */
 export function webSocketFault(url: URL, service: ServicePlace): string | undefined {
   if (url.protocol !== 'wss:' && url.protocol !== 'ws:') return 'is not a WebSocket URL';
-  return distrust(url, service);
+  return untrustedReason(url, service);
 }
 
 /** Returns why the URL of a video must not be used, by the same rules. */
@@ -76,10 +76,10 @@ export function videoFault(address: string, service: ServicePlace): string | und
   if (!URL.canParse(address)) return 'is not a URL';
   const url = new URL(address);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'is not an http URL';
-  return distrust(url, service);
+  return untrustedReason(url, service);
 }
 
-function distrust(url: URL, { baseUrl, insecure }: ServicePlace): string | undefined {
+function untrustedReason(url: URL, { baseUrl, insecure }: ServicePlace): string | undefined {
   if (url.username || url.password) return 'contains a user name or a password';
   if (isEncrypted(url) || insecure) return undefined;
   if (!isLoopback(url.hostname))

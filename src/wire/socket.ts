@@ -109,13 +109,13 @@ export class BrowserSocket {
       websocket.once('close', (code, reason) => {
         heartbeat.stop();
         this.#end ??= endOf(code, String(reason));
-        const tell = async () => {
+        const reportEnd = async () => {
           // A process that ends releases its browsers, which is no loss.
           if (endTasks.ending && this.#end !== 'closed-by-us') await endTasks.ending;
           resolve(this.#end!);
         };
         // After the last message.
-        clock.setImmediate(() => void tell());
+        clock.setImmediate(() => void reportEnd());
       });
     });
   }

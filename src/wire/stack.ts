@@ -134,7 +134,7 @@ export class Stack implements LayerStack {
   command(
     message: Message,
     handlers: readonly CommandHandler[],
-    { client, sessions, send }: How,
+    { client, sessions, send }: DispatchOptions,
   ): Promise<StackAnswer> {
     const { method = '', sessionId, params = {} } = message;
     const read = isCommandName(method) ? (one: object) => readCommand(method, one) : (one: object) => one;
@@ -194,7 +194,7 @@ export class Stack implements LayerStack {
   }
 }
 
-interface How {
+interface DispatchOptions {
   readonly client: AnyClient;
   readonly sessions: Sessions;
   readonly send: (changes: object | undefined) => Promise<BrowserAnswer>;

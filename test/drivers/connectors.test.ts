@@ -8,7 +8,7 @@ import type { ConnectRequest } from '../../src/drivers/connector.js';
 import { Contexts } from '../../src/drivers/contexts.js';
 import { playwright } from '../../src/drivers/playwright.js';
 import { puppeteer } from '../../src/drivers/puppeteer.js';
-import type { Socket, SocketEnd } from '../../src/drivers/socket.js';
+import type { ClientSocket, SocketEnd } from '../../src/drivers/socket.js';
 import { createTemporaryFolder } from '../../src/shared/connection-folder.js';
 import { socketTransport, type Transport, withAnySession } from '../../src/drivers/transport.js';
 import { InvalidOptionError } from '../../src/index.js';
@@ -18,7 +18,7 @@ import { PlayedBrowser, settle } from '../support/played-browser.js';
 describe('a connector', () => {
   // What a real browser does not do on demand. The other tests of the connectors use real browsers.
   let far: PlayedBrowser;
-  let socket: Socket;
+  let socket: ClientSocket;
   let exitListeners: unknown[];
 
   beforeEach(async () => {

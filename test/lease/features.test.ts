@@ -225,9 +225,9 @@ it('what a feature saves at the end of a process is restored in the process that
     leased: (_lease, saved) => void restored.push(saved),
   };
   const lease = await openLease(planOf(played, { mine }));
-  const handover = await lease.detach();
-  expect(handover.features).toEqual({ mine: { at: 7 } });
-  const next = await attachLease(planOf(played, { mine }), handover);
+  const detachedState = await lease.detach();
+  expect(detachedState.features).toEqual({ mine: { at: 7 } });
+  const next = await attachLease(planOf(played, { mine }), detachedState);
   expect(restored).toEqual([undefined, { at: 7 }]);
   await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
@@ -242,10 +242,10 @@ it('a feature that can not save does not lose the browser of a detached lease', 
   const onEvent = (event: { type: string; summary?: { cleanupErrors: readonly Error[] } }) =>
     void errors.push(...(event.summary?.cleanupErrors ?? []));
   const lease = await openLease({ ...plan, settings: { ...settings, onEvent } });
-  const handover = await lease.detach();
-  expect(handover.features).toEqual({ mine: undefined, other: 7 });
+  const detachedState = await lease.detach();
+  expect(detachedState.features).toEqual({ mine: undefined, other: 7 });
   expect(errors).toMatchObject([{ message: 'The feature mine failed (finish): mine' }]);
-  const next = await attachLease(planOf(played, { other }), handover);
+  const next = await attachLease(planOf(played, { other }), detachedState);
   await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
 });
@@ -253,19 +253,19 @@ it('a feature that can not save does not lose the browser of a detached lease', 
 it('a lease that can not be continued ends its call, and stays as it is', async () => {
   await using played = await PlayedLease.start();
   const lease = await openLease(planOf(played, {}));
-  const handover = await lease.detach();
+  const detachedState = await lease.detach();
   const ended: string[] = [];
   const onEvent = ({ type }: { type: string }) => void (type === 'ended' && ended.push(type));
   const broken = { prepare: throws };
   const error: unknown = await attachLease(planOf(played, { broken }, { onEvent }), {
-    ...handover,
+    ...detachedState,
     features: { mine: 'saved' },
   }).catch((cause: unknown) => cause);
   expect(error).toMatchObject({ message: 'mine' });
   expect(ended).toEqual(['ended']);
   expect(runOf(error)).toMatchObject({ acquireAttempts: 0 });
   expect(played.releases).toEqual([]);
-  const next = await attachLease(planOf(played, {}), handover);
+  const next = await attachLease(planOf(played, {}), detachedState);
   await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
 });

@@ -2,7 +2,7 @@ import { createFeatures, type PooledLease } from '../../features/create-features
 import type { SavedLifetime } from '../../features/lifetime/lifetime.js';
 import type { LeaseFeature } from '../../lease/feature.js';
 import type { HeldBrowser } from '../../lease/held-browser.js';
-import type { Handover } from '../../lease/plan.js';
+import type { DetachedState } from '../../lease/plan.js';
 import type { PoolList } from '../../pool/browser-pool.js';
 import { findSession, isFindable } from '../../pool/find-session.js';
 import { coreOf, type PoolCore } from '../../pool/pool-core.js';
@@ -16,13 +16,13 @@ import { KeepFile, type KeptBrowser } from './keep-file.js';
 
 /** The part of a lease that is noted in the file. */
 export type NotedLease = Pick<PooledLease<unknown>, 'context' | 'features'> & {
-  readonly browser: Pick<HeldBrowser<object>, 'handover'>;
+  readonly browser: Pick<HeldBrowser<object>, 'detachedState'>;
 };
 
 /** A browser of an earlier proxy, at its service. */
 interface FoundBrowser<Session extends object> {
   readonly pool: PoolCore<Session>;
-  readonly handover: Handover<Session>;
+  readonly detachedState: DetachedState<Session>;
 }
 
 interface KeepPlan<Session extends object> {
@@ -37,7 +37,7 @@ const LONGEST_NAME = 'x'.repeat(64);
  * What is left in a browser of an earlier proxy. Nobody knows, because that proxy may have been killed: the browser is destroyed when it
  * is released.
  */
-const UNKNOWN_LEFT: Handover['left'] = {
+const UNKNOWN_LEFT: DetachedState['left'] = {
   hasHttpLogin: true,
   hasChangedWindow: true,
   mayBeReused: false,
@@ -104,7 +104,7 @@ export class KeptBrowsers<Session extends object = object> {
 
   /** Notes a browser with a name, or its new end. Never rejects: a browser that is not noted is released with the proxy. */
   async note(name: string, { browser, context, features }: NotedLease): Promise<void> {
-    const { lease } = browser.handover;
+    const { lease } = browser.detachedState;
     const { pool, sessionId, grant, addError } = context;
     const { saved } = features.lifetime;
     if (!saved || grant.endsWithConnection || !isFindable(pool.service, lease)) return;
@@ -114,12 +114,12 @@ export class KeptBrowsers<Session extends object = object> {
 
   /** Whether a browser outlives this proxy. */
   has({ browser }: NotedLease): boolean {
-    return this.#file.has(browser.handover.lease.id);
+    return this.#file.has(browser.detachedState.lease.id);
   }
 
   /** The lease has ended. */
   remove({ browser }: NotedLease): Promise<void> {
-    return this.#file.remove(browser.handover.lease.id);
+    return this.#file.remove(browser.detachedState.lease.id);
   }
 
   async close(): Promise<void> {
@@ -153,7 +153,7 @@ export class KeptBrowsers<Session extends object = object> {
       const grant = await findSession(pool, browser.sessionId, { lease, signal });
       if (!grant) continue;
       const features = { lifetime: savedIn(browser) };
-      return { pool, handover: { grant, lease, isMarkShown: true, left: UNKNOWN_LEFT, features } };
+      return { pool, detachedState: { grant, lease, isMarkShown: true, left: UNKNOWN_LEFT, features } };
     }
     return undefined;
   }
@@ -163,8 +163,8 @@ export class KeptBrowsers<Session extends object = object> {
     try {
       const found = await this.#search(browser);
       if (found) {
-        const { pool, handover } = found;
-        const ticket = pool.ticketOf(browser.sessionId, handover.lease, true);
+        const { pool, detachedState } = found;
+        const ticket = pool.ticketOf(browser.sessionId, detachedState.lease, true);
         const pending = pool.releases.hold(browser.sessionId, ticket && { ...ticket, isShared: true });
         await pending.release({ reuse: false, timeout: this.#plan.settings.releaseTimeout });
       }

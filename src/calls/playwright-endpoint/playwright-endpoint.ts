@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { openForOne } from '../../drivers/loopback-endpoint.js';
 import { channelOf, join, type Channel } from '../../drivers/relay.js';
-import type { AnySocket } from '../../drivers/socket.js';
+import type { ClientSocket } from '../../drivers/socket.js';
 import { createTemporaryFolder } from '../../shared/connection-folder.js';
 import { isOlder } from '../../shared/library-version.js';
 import type { EndpointFault, OpenRouteOptions, ProxyEndpoint, ProxyRoute } from '../proxy-endpoint.js';
@@ -55,7 +55,7 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
     };
   }
 
-  open(browser: AnySocket, how: OpenRouteOptions): Promise<ProxyRoute> {
+  open(browser: ClientSocket, how: OpenRouteOptions): Promise<ProxyRoute> {
     return openPlaywrightRoute(this.#copy!.resolve(), browser, how);
   }
 }
@@ -88,20 +88,23 @@ function minorOf(version: string): string {
 /** Connects Playwright to a browser, and a client's messages to that Playwright. */
 async function openPlaywrightRoute(
   playwright: string,
-  socket: AnySocket,
+  socket: ClientSocket,
   { isNamed, allowed, signal }: OpenRouteOptions,
 ): Promise<ProxyRoute> {
-  const [browserUrl, { path: folder }] = await Promise.all([lend(socket), createTemporaryFolder(socket)]);
+  const [browserUrl, { path: folder }] = await Promise.all([
+    exposeCdp(socket),
+    createTemporaryFolder(socket),
+  ]);
   const how = { playwright, browserUrl, folder, copiesUploads: !isNamed, signal };
   const thread = await ServerThread.start(how);
   try {
-    const far = await ServerSocket.open(thread.url, socket, signal);
+    const upstream = await ServerSocket.open(thread.url, socket, signal);
     const guard = new MessageGuard({ hidesOwnContext: !isNamed, allowed });
     return {
-      far,
-      channel: channelTo(far, guard),
+      upstream,
+      channel: channelTo(upstream, guard),
       close: async () => {
-        far.cut();
+        upstream.cut();
         await thread.close();
       },
     };
@@ -111,22 +114,22 @@ async function openPlaywrightRoute(
   }
 }
 
-function channelTo(far: ServerSocket, guard: MessageGuard): Channel {
+function channelTo(upstream: ServerSocket, guard: MessageGuard): Channel {
   return (toClient) => {
-    far.onText = (text) => {
+    upstream.onText = (text) => {
       const shown = guard.fromServer(text);
       if (shown !== undefined) toClient(shown, false);
     };
     return (data) => {
       const { pass, answer } = guard.fromClient(String(data));
-      if (pass !== undefined) far.send(pass);
+      if (pass !== undefined) upstream.send(pass);
       if (answer !== undefined) toClient(answer, false);
     };
   };
 }
 
 /** Returns a URL for one connection to the browser. Its end leaves the socket open: the browser must still be cleaned. */
-async function lend(socket: AnySocket): Promise<string> {
+async function exposeCdp(socket: ClientSocket): Promise<string> {
   const { url, close } = await openForOne((client) => {
     join(
       client,

@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import type { WebSocket } from 'ws';
-import type { AnySocket } from '../../drivers/socket.js';
+import type { ClientSocket } from '../../drivers/socket.js';
 import { LARGEST_MESSAGE } from '../../shared/json.js';
 import { loadWs } from '../../shared/lazy.js';
-import type { FarEnd } from '../proxy-endpoint.js';
+import type { Upstream } from '../proxy-endpoint.js';
 
 /** The connection to the server side of Playwright. */
-export class ServerSocket implements FarEnd {
+export class ServerSocket implements Upstream {
   readonly detached: Promise<void>;
   /** Receives each message. */
   onText: (text: string) => void = () => {};
   readonly #websocket: WebSocket;
-  readonly #browser: AnySocket;
+  readonly #browser: ClientSocket;
   readonly #onSent = new Set<() => void>();
 
   /** @param url Contains the secret of the server. @param browser The connection of the server to its browser. */
-  static async open(url: string, browser: AnySocket, signal: AbortSignal): Promise<ServerSocket> {
+  static async open(url: string, browser: ClientSocket, signal: AbortSignal): Promise<ServerSocket> {
     const { WebSocket } = await loadWs();
     const websocket = new WebSocket(url, { perMessageDeflate: false, maxPayload: LARGEST_MESSAGE });
     try {
@@ -28,7 +28,7 @@ export class ServerSocket implements FarEnd {
     return new ServerSocket(websocket, browser);
   }
 
-  private constructor(websocket: WebSocket, browser: AnySocket) {
+  private constructor(websocket: WebSocket, browser: ClientSocket) {
     this.#websocket = websocket;
     this.#browser = browser;
     this.detached = new Promise((resolve) => websocket.once('close', () => resolve()));

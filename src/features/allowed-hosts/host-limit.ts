@@ -12,7 +12,7 @@ import type { Layer, Session, Sessions } from '../../wire/layer.js';
 import type { WaitingTargets } from '../../wire/waiting-targets.js';
 import { bypassListOf } from './bypass-list.js';
 import { PageGuard, REFUSED } from './page-guard.js';
-import { canSend } from './sending-trial.js';
+import { canSendUdp } from './udp-check.js';
 
 /** Resolves to the type of WebRTC's constructor in a sandboxed frame. */
 const IN_SANDBOX = `new Promise((resolve) => {
@@ -212,7 +212,7 @@ export class HostLimit {
     if (result.value !== 'undefined') throw impossible('its pages have WebRTC');
     // The guard can be in time by chance.
     const isLate = sandboxed.value !== 'undefined' || this.#waiting.hasLateFrame;
-    if (isLate && (await canSend(this.#cdp, this.#proxy))) throw impossible(SANDBOXED);
+    if (isLate && (await canSendUdp(this.#cdp, this.#proxy))) throw impossible(SANDBOXED);
   }
 
   readonly #onRefused = (url: string): void => {

@@ -4,13 +4,13 @@ import { pageOf, type Place, type Targets } from './targets.js';
 
 /** The name of the binding in pages and workers. Our script puts its own function in its place. */
 export const NAME = '__exposedNetwork';
-/** What a frame of a page begins with: `open` with the id and the kind of a channel, `say` and `end` with its id. */
-const FRAME = /^(?:open ([\w.-]{1,64}) (\w{1,20})|(say|end) ([\w.-]{1,64})) /;
+/** What a frame of a page begins with: `open` with the id and the kind of a channel, `send` and `end` with its id. */
+const FRAME = /^(?:open ([\w.-]{1,64}) (\w{1,20})|(send|end) ([\w.-]{1,64})) /;
 /** Length of the frame that opens a channel, in characters: the URL in it is the longest part. */
 const LONGEST_OPEN = 16 * 1024;
 /** Number of last messages that have not reached their pages. */
 const MOST_LAST = 256;
-/** Characters told, which the browser compiles as code and so keeps, until a page or a worker collects its garbage. */
+/** Characters sent, which the browser compiles as code and so keeps, until a page or a worker collects its garbage. */
 const MOST_UNCOLLECTED = 64 * 1024 * 1024;
 
 /** The WebSocket to the browser, and its sessions. */
@@ -19,26 +19,26 @@ interface Browser {
   readonly targets: Targets;
 }
 
-interface At {
+interface ChannelPlace {
   readonly key: string;
   readonly contextId: number;
 }
 
 type BindingCall = EventParams<'Runtime.bindingCalled'>;
 
-/** What this process does with the channels of one kind. Any script can open one, and say anything. */
+/** What this process does with the channels of one kind. Any script can open one, and send anything. */
 export interface ChannelKind {
   /** Number of open channels of all pages. */
   readonly most: number;
   /** What a page receives instead of one more. Without it, the oldest channel of the page that has most of them ends. */
   readonly refusal?: object;
   opened(channel: Channel, content: string): void;
-  said?(channel: Channel, content: string): void;
+  onMessage?(channel: Channel, content: string): void;
   /** The page has ended it, its document was left, or others have taken its place. */
   ended?(channel: Channel): void;
 }
 
-/** What a script of a page, or of a worker, and this process say to each other about one thing. */
+/** The messages between a script of a page, or of a worker, and this process about one thing. */
 export interface Channel {
   /** A page chooses it. */
   readonly id: string;
@@ -49,8 +49,8 @@ export interface Channel {
   readonly place: Place | undefined;
   isOpen(): boolean;
   /** Resolves when the page has taken a message, with its answer; undefined if it can't receive it. @param size In characters. */
-  tell(message: object, size?: number): Promise<unknown>;
-  /** This process has nothing more to say, but perhaps a last message, and hears nothing more. */
+  send(message: object, size?: number): Promise<unknown>;
+  /** This process sends at most one last message, and reads no further one. */
   end(last?: object): void;
 }
 
@@ -65,8 +65,8 @@ export class PageBridge {
   readonly #open = new Map<string, Channel>();
   /** Last messages that have not reached their pages: a page can ask without an end for what is not there, and not take the answers. */
   #last = 0;
-  /** By session: characters told since garbage was collected. */
-  readonly #told = new Map<string, number>();
+  /** By session: characters sent since garbage was collected. */
+  readonly #sentCharacters = new Map<string, number>();
 
   constructor(browser: Browser, kinds: Readonly<Record<string, ChannelKind>>) {
     this.#browser = browser;
@@ -90,7 +90,7 @@ export class PageBridge {
     if (opened !== undefined) {
       if (!known) this.#begin(key, begin(), content);
     } else if (what === 'end') this.#end(key);
-    else if (known) known.kind?.said?.(known, content);
+    else if (known) known.kind?.onMessage?.(known, content);
     // It was lost with an earlier connection, or others have taken its place.
     else begin().end({ isLost: true });
   }
@@ -111,7 +111,7 @@ export class PageBridge {
   leave(sessionId: string, contextId?: number): void {
     const prefix = `${sessionId} ${contextId === undefined ? '' : `${contextId} `}`;
     for (const key of this.#open.keys()) if (key.startsWith(prefix)) this.#end(key);
-    if (contextId === undefined) this.#told.delete(sessionId);
+    if (contextId === undefined) this.#sentCharacters.delete(sessionId);
   }
 
   #end(key: string): void {
@@ -120,22 +120,22 @@ export class PageBridge {
     channel?.kind?.ended?.(channel);
   }
 
-  #channelOf({ key, contextId, ...of }: Pick<Channel, 'id' | 'kind' | 'session'> & At): Channel {
+  #channelOf({ key, contextId, ...of }: Pick<Channel, 'id' | 'kind' | 'session'> & ChannelPlace): Channel {
     const isOpen = () => this.#open.get(key) === channel;
-    const tell = (message: object, size = 0) =>
-      this.#tell({ value: { id: of.id, ...message }, size }, of.session.id, contextId);
+    const send = (message: object, size = 0) =>
+      this.#send({ value: { id: of.id, ...message }, size }, of.session.id, contextId);
     const end = (last?: object) => {
       if (isOpen()) this.#open.delete(key);
       if (!last || this.#last >= MOST_LAST) return;
       this.#last++;
-      void tell(last).then(() => this.#last--);
+      void send(last).then(() => this.#last--);
     };
     const place = this.#browser.targets.placeOf(of.session.id, contextId);
-    const channel: Channel = { ...of, page: pageOf(of.session).target.id, place, isOpen, tell, end };
+    const channel: Channel = { ...of, page: pageOf(of.session).target.id, place, isOpen, send, end };
     return channel;
   }
 
-  async #tell(
+  async #send(
     { value, size }: { value: object; size: number },
     sessionId: string,
     contextId: number,
@@ -149,11 +149,11 @@ export class PageBridge {
       awaitPromise: true,
       returnByValue: true,
     };
-    const told = cdp.send('Runtime.callFunctionOn', call, sessionId);
-    const all = (this.#told.get(sessionId) ?? 0) + size;
-    this.#told.set(sessionId, all % MOST_UNCOLLECTED);
+    const answered = cdp.send('Runtime.callFunctionOn', call, sessionId);
+    const all = (this.#sentCharacters.get(sessionId) ?? 0) + size;
+    this.#sentCharacters.set(sessionId, all % MOST_UNCOLLECTED);
     if (all >= MOST_UNCOLLECTED) cdp.send('HeapProfiler.collectGarbage', {}, sessionId).catch(() => {});
-    return told.then(({ result }) => result.value).catch(() => {});
+    return answered.then(({ result }) => result.value).catch(() => {});
   }
 }
 

@@ -18,7 +18,7 @@ import { type Answering, PausedRequest } from './paused-request.js';
 import { Targets } from './targets.js';
 import type { ExposedHosts } from './exposed-hosts.js';
 import { replaceFetch, replaceUploads } from './page-fetch.js';
-import { SAID, replaceWebSocket } from './page-websocket.js';
+import { MESSAGE_KIND, replaceWebSocket } from './page-websocket.js';
 
 /** Attempts to replace a lost socket, and the pauses between them. */
 const ATTEMPTS = 4;
@@ -235,7 +235,7 @@ export function pageScript({ pattern }: ExposedHosts): string {
   const call = <Values>(replace: Replacement<Values>, values: Values) =>
     `(${String(replace)})(bridge, ${JSON.stringify(values)});`;
   return `((bridge) => { if (!bridge) return;
-    ${call(replaceWebSocket, SAID)} ${call(replaceFetch, FETCH_VALUES)}
+    ${call(replaceWebSocket, MESSAGE_KIND)} ${call(replaceFetch, FETCH_VALUES)}
     ${call(hideReconnects, EVENT_VALUES)} ${call(replaceUploads, UPLOAD_VALUES)}
   })((${String(openBridge)})('${NAME}', ${JSON.stringify(pattern.source)}));`;
 }

@@ -69,7 +69,7 @@ const HOP_BY_HOP =
   /^(connection|content-length|expect|host|keep-alive|proxy-(authenticate|authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
 /** The methods with which a browser names the length of a body that is not there. */
 const NAMING_NO_BODY = /^(POST|PUT)$/;
-/** What Chromium sends unless it is told otherwise. */
+/** What Chromium sends by default. */
 const LANGUAGE = 'en-US,en;q=0.9';
 
 /** Sends requests from this machine, over connections that are kept open. */

@@ -86,8 +86,8 @@ export class ExposedStreams implements ChannelKind {
     const length = Number(valueOf('content-length', headers));
     const kept = new KeptBody(rest, length <= LONG_BODY ? LONG_BODY : MOST_KEPT);
     this.#context.clients.keepBody(networkId, kept);
-    const giveUp = () => stream.reader === undefined && this.#close(id);
-    const timer = clock.setTimeout(giveUp, LONGEST_ABSENCE).unref();
+    const closeUnread = () => stream.reader === undefined && this.#close(id);
+    const timer = clock.setTimeout(closeUnread, LONGEST_ABSENCE).unref();
     const stopListening = onAbort(this.#context.signal, () => this.#close(id));
     finished(rest, stopListening);
     const close = () => {
@@ -117,7 +117,7 @@ export class ExposedStreams implements ChannelKind {
   }
 
   /** Sends the next part when the page wants it and has received the one before: a script can ask for any number at once. */
-  said(channel: Channel): void {
+  onMessage(channel: Channel): void {
     const stream = this.#open.get(channel.id);
     if (!stream) return;
     stream.isWanted = true;
@@ -134,7 +134,7 @@ export class ExposedStreams implements ChannelKind {
       stream.isWanted = false;
       const part = await nextOf(stream);
       if (part.bytes === undefined) this.#close(channel.id);
-      await channel.tell(part, part.bytes?.length);
+      await channel.send(part, part.bytes?.length);
     }
     stream.isDelivering = false;
   }

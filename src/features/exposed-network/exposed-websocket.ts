@@ -7,7 +7,7 @@ import { routeTo, asBytes, pathOf, withoutUser } from './exposed-request.js';
 import type { Context } from './context.js';
 import type { Channel, ChannelKind } from './bridge.js';
 import type { ExposedUrl } from './exposed-hosts.js';
-import { SAID, type ToPage } from './page-websocket.js';
+import { MESSAGE_KIND, type ToPage } from './page-websocket.js';
 import { cookiesFor, storeCookies } from './same-site.js';
 
 /** Bytes that a page has not taken: above that, its server waits. */
@@ -33,7 +33,7 @@ export class ExposedWebSockets implements ChannelKind {
   readonly #context: Context;
   /** Those whose request was sent. */
   readonly #sockets = new Map<Channel, WebSocket>();
-  /** Bytes that were handed to the network while the page is told of earlier ones. */
+  /** Bytes that were handed to the network while the page is sent earlier ones. */
   readonly #sent = new Map<Channel, number>();
 
   constructor(context: Context) {
@@ -49,16 +49,16 @@ export class ExposedWebSockets implements ChannelKind {
     void this.#connect(channel, url, asked);
   }
 
-  said(channel: Channel, content: string): void {
+  onMessage(channel: Channel, content: string): void {
     const [kind, rest] = [content.slice(0, 1), content.slice(1)];
     const socket = this.#sockets.get(channel);
-    if (kind === SAID.close) {
+    if (kind === MESSAGE_KIND.close) {
       const { code, reason } = recordOf(rest);
       if (!socket) return channel.end(FAILED);
       return close(socket, typeof code === 'number' ? code : undefined, textOf(reason));
     }
     if (!socket || socket.readyState !== socket.OPEN) return;
-    const data = kind === SAID.bytes ? Buffer.from(rest, 'base64') : rest;
+    const data = kind === MESSAGE_KIND.bytes ? Buffer.from(rest, 'base64') : rest;
     socket.send(data, () => void this.#acknowledge(channel, Buffer.byteLength(data)));
     let unsent = 0;
     for (const one of this.#sockets.values()) unsent += one.bufferedAmount;
@@ -105,7 +105,7 @@ export class ExposedWebSockets implements ChannelKind {
   #report(channel: Channel, socket: WebSocket, url: ExposedUrl): void {
     let waiting = 0;
     let isFailed = false;
-    const tell = (message: Omit<ToPage, 'id'>) => channel.tell(message);
+    const send = (message: Omit<ToPage, 'id'>) => channel.send(message);
     let cookies: readonly string[] = [];
     socket.on('upgrade', ({ headers }) => (cookies = headers['set-cookie'] ?? []));
     const open = async () => {
@@ -115,7 +115,7 @@ export class ExposedWebSockets implements ChannelKind {
         socket.pause();
         await storeCookies(cookies, url, channel, this.#context);
       }
-      void tell({ open: { protocol, extensions } });
+      void send({ open: { protocol, extensions } });
       socket.resume();
     };
     socket.on('open', () => void open());
@@ -123,7 +123,7 @@ export class ExposedWebSockets implements ChannelKind {
       const bytes = data as Buffer;
       waiting += bytes.length;
       if (waiting > MOST_WAITING) socket.pause();
-      void tell(isBinary ? { bytes: bytes.toString('base64') } : { text: String(bytes) }).then(() => {
+      void send(isBinary ? { bytes: bytes.toString('base64') } : { text: String(bytes) }).then(() => {
         waiting -= bytes.length;
         if (waiting <= MOST_WAITING && socket.isPaused) socket.resume();
       });
@@ -133,7 +133,7 @@ export class ExposedWebSockets implements ChannelKind {
       this.#sockets.delete(channel);
       channel.end();
       const close = { code, reason: String(reason), wasClean: code !== ABNORMAL, isFailure: isFailed };
-      void tell({ close });
+      void send({ close });
     });
   }
 
@@ -144,7 +144,7 @@ export class ExposedWebSockets implements ChannelKind {
     if (before !== undefined) return;
     for (let sent = bytes; sent > 0; sent = this.#sent.get(channel)!) {
       this.#sent.set(channel, 0);
-      await channel.tell({ sent } satisfies Omit<ToPage, 'id'>);
+      await channel.send({ sent } satisfies Omit<ToPage, 'id'>);
     }
     this.#sent.delete(channel);
   }

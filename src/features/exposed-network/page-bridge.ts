@@ -1,5 +1,5 @@
 /** A message of this process to a channel of a page. */
-export interface Told {
+export interface ChannelMessage {
   readonly id: string;
   /** This process has lost its connection, or has no such channel. */
   readonly isLost?: boolean;
@@ -7,7 +7,7 @@ export interface Told {
 
 /** The end of a channel in a page. */
 export interface PageChannel {
-  say(content: string): void;
+  send(content: string): void;
   end(): void;
 }
 
@@ -40,7 +40,7 @@ export function openBridge(name: string, pattern: string): BridgeInPage | undefi
   pass?.lose?.();
   if (!pass || pass.lose) return undefined;
   const open = new Map<string, (message: never) => unknown>();
-  const receive = (message: Told) => open.get(message.id)?.(message as never);
+  const receive = (message: ChannelMessage) => open.get(message.id)?.(message as never);
   const lose = () => open.forEach((_receive, id) => receive({ id, isLost: true }));
   // It was left: this process has ended its channels.
   globalThis.addEventListener('pageshow', ({ persisted }) => persisted && lose());
@@ -56,7 +56,7 @@ export function openBridge(name: string, pattern: string): BridgeInPage | undefi
       open.set(id, onMessage);
       pass(`open ${id} ${kind} ${content}`);
       return {
-        say: (text) => pass(`say ${id} ${text}`),
+        send: (text) => pass(`send ${id} ${text}`),
         end: () => {
           if (open.delete(id)) pass(`end ${id} `);
         },

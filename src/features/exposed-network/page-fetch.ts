@@ -1,7 +1,7 @@
-import type { BridgeInPage, PageChannel, Told } from './page-bridge.js';
+import type { BridgeInPage, PageChannel, ChannelMessage } from './page-bridge.js';
 
 /** A message of this process: what comes next of a response. */
-export interface PartMessage extends Told {
+export interface PartMessage extends ChannelMessage {
   /** The bytes, in base64. */
   readonly bytes?: string;
   readonly isEnd?: boolean;
@@ -52,7 +52,7 @@ export function replaceFetch(bridge: BridgeInPage, { header, waiting }: FetchVal
     const pull = async () => {
       const part = await new Promise<PartMessage>((resolve) => {
         receive = resolve;
-        channel.say('');
+        channel.send('');
       });
       if (part.bytes !== undefined) return controller.enqueue(bridge.fromBase64(part.bytes));
       end();
@@ -147,7 +147,7 @@ export function replaceFetch(bridge: BridgeInPage, { header, waiting }: FetchVal
 }
 
 /** A message of this process, which reads some bytes of a body. The page answers with them, in base64. */
-export interface SliceMessage extends Told {
+export interface SliceMessage extends ChannelMessage {
   readonly from: number;
   readonly to: number;
 }

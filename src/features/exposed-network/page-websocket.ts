@@ -1,4 +1,4 @@
-import type { BridgeInPage, PageChannel, Told } from './page-bridge.js';
+import type { BridgeInPage, PageChannel, ChannelMessage } from './page-bridge.js';
 
 /** What a page says first of a WebSocket, as JSON. */
 export interface WebSocketRequest {
@@ -7,10 +7,10 @@ export interface WebSocketRequest {
 }
 
 /** What a page says next begins with one of these: a text, bytes in base64, or its end as JSON follow. */
-export const SAID = { text: 't', bytes: 'b', close: 'c' } as const;
+export const MESSAGE_KIND = { text: 't', bytes: 'b', close: 'c' } as const;
 
 /** A message of this process to the replaced WebSocket in a page. */
-export interface ToPage extends Told {
+export interface ToPage extends ChannelMessage {
   readonly open?: { readonly protocol: string; readonly extensions: string };
   readonly text?: string;
   readonly bytes?: string;
@@ -29,7 +29,7 @@ export interface ToPage extends Told {
  * Runs there, before the page's own scripts, and so uses nothing of this module.
  */
 // oxlint-disable-next-line max-lines-per-function -- only this function is there
-export function replaceWebSocket(bridge: BridgeInPage, said: typeof SAID): void {
+export function replaceWebSocket(bridge: BridgeInPage, kinds: typeof MESSAGE_KIND): void {
   const Native = globalThis.WebSocket;
   if (typeof Native !== 'function') return;
   const FAILED = { code: 1006, reason: '', wasClean: false, isFailure: true };
@@ -114,7 +114,7 @@ export function replaceWebSocket(bridge: BridgeInPage, said: typeof SAID): void 
       this.#buffered += blob ? blob.size : (bytes?.length ?? encoder.encode(text).length);
       if (this.#state !== 1) return;
       const deliver = (content: Uint8Array | undefined) =>
-        this.#channel.say(content ? said.bytes + bridge.toBase64(content) : said.text + text!);
+        this.#channel.send(content ? kinds.bytes + bridge.toBase64(content) : kinds.text + text!);
       if (!blob && !this.#sending) return deliver(bytes);
       const before = this.#sending;
       const send = async () => {
@@ -140,7 +140,7 @@ export function replaceWebSocket(bridge: BridgeInPage, said: typeof SAID): void 
         fail('The close reason must not be greater than 123 UTF-8 bytes.', 'SyntaxError');
       if (this.#state > 1) return;
       this.#state = 2;
-      const close = () => this.#channel.say(said.close + JSON.stringify({ code, reason }));
+      const close = () => this.#channel.send(kinds.close + JSON.stringify({ code, reason }));
       if (this.#sending) void this.#sending.then(close);
       else close();
     }

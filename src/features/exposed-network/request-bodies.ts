@@ -207,20 +207,20 @@ export class ExposedUploads implements ChannelKind {
   ): Promise<number> {
     for (let from = 0; from < size; from += SLICE) {
       const to = Math.min(from + SLICE, size);
-      const keeper = await this.#keeperOf(id, signal);
+      const channel = await this.#channelOf(id, signal);
       // A page can leave it without an answer.
-      const told = keeper.tell({ from, to } satisfies Omit<SliceMessage, 'id'>);
-      const slice = await raceAbort(told, signal);
+      const sent = channel.send({ from, to } satisfies Omit<SliceMessage, 'id'>);
+      const slice = await raceAbort(sent, signal);
       const length = typeof slice === 'string' ? whole.write(slice, at + from, to - from, 'base64') : 0;
       if (length !== to - from) throw new ShownError(GONE);
     }
     return at + size;
   }
 
-  async #keeperOf(id: string, signal: AbortSignal): Promise<Channel> {
+  async #channelOf(id: string, signal: AbortSignal): Promise<Channel> {
     for (let looks = LOOKS; looks > 0; looks--) {
-      const keeper = this.#kept.get(id);
-      if (keeper) return keeper;
+      const channel = this.#kept.get(id);
+      if (channel) return channel;
       await delay(PAUSE, signal);
     }
     throw new ShownError(GONE);

@@ -35,7 +35,7 @@ interface Held {
 interface Unanswered {
   readonly client: AnyClient;
   readonly targetId: string | undefined;
-  readonly tell: () => unknown;
+  readonly deliver: () => unknown;
 }
 
 /**
@@ -73,7 +73,7 @@ export class Hold {
   /** Sends what waits. @param isOver The lease has ended: nothing may reach its browser. */
   end({ isOver }: { isOver: boolean }): void {
     if (isOver) return;
-    for (const { tell } of [...this.#dialogs.values(), ...this.#choosers]) void tell();
+    for (const { deliver } of [...this.#dialogs.values(), ...this.#choosers]) void deliver();
     for (const deliver of this.#frames) deliver();
     for (const { send } of this.#held) send();
   }
@@ -109,9 +109,9 @@ export class Hold {
 
 function unanswered(
   { client, session, params }: Parameters<EventHandler>[0],
-  tell: () => unknown,
+  deliver: () => unknown,
 ): Unanswered {
-  return { client, targetId: session?.target.id ?? contextOf(params), tell };
+  return { client, targetId: session?.target.id ?? contextOf(params), deliver };
 }
 
 /** Of WebDriver BiDi, in Chromium the id of the target. */

@@ -46,7 +46,7 @@ export class Lifetime implements LeaseFeature {
 
   leased(lease: Context, saved: unknown): AbortSignal | undefined {
     this.#period = new Period(lease, periodOf(this.#settings, saved));
-    onAbort(lease.givenUp, () => this.#period?.close());
+    onAbort(lease.abandoned, () => this.#period?.close());
     return this.#period.over;
   }
 

@@ -69,7 +69,7 @@ export class ClientRecording {
     this.#lease = lease;
     this.#settings = settings;
     this.#recorder = recorderFor(settings);
-    onAbort(lease.givenUp, () => void this.discard());
+    onAbort(lease.abandoned, () => void this.discard());
   }
 
   /** Starts as soon as there is a connection. */
@@ -209,7 +209,7 @@ export class ClientRecording {
   }
 
   async #start(browser: RecordableBrowser): Promise<Recording | undefined> {
-    const { sessionId, service, givenUp, emit, addError } = this.#lease;
+    const { sessionId, service, abandoned, emit, addError } = this.#lease;
     const { name, tags } = service.lease;
     const session = { sessionId, leaseId: sessionId, leaseName: name, tags, pool: service.pool };
     const { frameRate = FRAME_RATE, maxDuration, single: isSingle, hide } = this.#settings;
@@ -223,7 +223,7 @@ export class ClientRecording {
     };
     const recorded = { ...session, service: service.facts.name };
     try {
-      return await this.#recorder.record(browser, recorded, plan, { signal: givenUp, onStarted });
+      return await this.#recorder.record(browser, recorded, plan, { signal: abandoned, onStarted });
     } catch (cause) {
       this.#started = undefined;
       this.isUnavailable = true;

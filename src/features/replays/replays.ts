@@ -17,7 +17,7 @@ import { isByClient, recordingOf, type ReplaysResult } from './options.js';
 import { shownCommands } from './shown-commands.js';
 import { Recordings, statusOf, type Listed, type ReplaysPlan, type ReplaysStep } from './recordings.js';
 
-/** Time in ms after which the hooks of this feature are given up although they have a timeout themselves. */
+/** Time in ms after which the hooks of this feature are abandoned although they have a timeout themselves. */
 const SLACK = 5000;
 
 /** The recordings of a lease: lists them, and with `replays: 'record'` makes one. */
@@ -59,7 +59,7 @@ export class Replays implements LeaseFeature {
     this.#lease = lease;
     const recordings = new Recordings(lease, this.#settings);
     this.#recordings = recordings;
-    onAbort(lease.givenUp, () => recordings.abort());
+    onAbort(lease.abandoned, () => recordings.abort());
     const recording = recordingOf(this.#settings);
     const client = this.#isRecording && recording.by !== 'service';
     this.#client = client ? new ClientRecording(lease, recording) : undefined;

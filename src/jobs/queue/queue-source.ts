@@ -90,7 +90,7 @@ export class QueueSource<Input> implements InputSource<Input> {
     // Ends the wait for a job. A job that arrives at this moment is one of those that are returned.
     await this.#redis.guard(this.#worker.close(true));
     await this.#taking?.catch(() => {});
-    await Promise.all([...this.#held.values()].map((job) => this.#handBack(job)));
+    await Promise.all([...this.#held.values()].map((job) => this.#returnToSource(job)));
   }
 
   async #take(): Promise<Job | undefined> {
@@ -138,7 +138,7 @@ export class QueueSource<Input> implements InputSource<Input> {
         input: input as Input,
         attempts: job.attemptsMade,
         settle: (outcome, signal) => this.#settle(job, outcome, signal),
-        handBack: () => void this.#handBack(job),
+        returnToSource: () => void this.#returnToSource(job),
       };
     }
     const reason = job.deferredFailure ?? reportForeign(job, 'it is moved to the failed jobs');
@@ -193,7 +193,7 @@ export class QueueSource<Input> implements InputSource<Input> {
   }
 
   /** Returns a job to the queue, as the next one. If that fails, others take the job when its lock has expired. */
-  async #handBack(job: Job): Promise<void> {
+  async #returnToSource(job: Job): Promise<void> {
     this.#held.delete(job.id!);
     await this.#redis.guard(job.moveToWait(this.#token)).catch(() => {});
   }

@@ -112,18 +112,20 @@ export class RedisLink implements AsyncDisposable {
 
   #onError(error: Error): void {
     this.#lastError = error.message;
-    if (REFUSED.test(error.message)) this.#giveUp(`${this.#where} refuses the connection`, PASSWORD_HINT);
+    if (REFUSED.test(error.message))
+      this.#failConnection(`${this.#where} refuses the connection`, PASSWORD_HINT);
   }
 
   #wait(timeout: number): void {
     this.#timer ??= startTimer(timeout, () => {
       const time = `${timeout / 1000} s`;
-      if (this.#hasConnected) this.#giveUp(`${this.#where} has been unreachable for ${time}`, LOST_HINT);
-      else this.#giveUp(`${this.#where} could not be reached within ${time}`, ADDRESS_HINT);
+      if (this.#hasConnected)
+        this.#failConnection(`${this.#where} has been unreachable for ${time}`, LOST_HINT);
+      else this.#failConnection(`${this.#where} could not be reached within ${time}`, ADDRESS_HINT);
     });
   }
 
-  #giveUp(message: string, hint: string): void {
+  #failConnection(message: string, hint: string): void {
     clock.clearTimeout(this.#timer);
     this.#gone.abort(new QueueError(`${message}: ${sentence(this.#lastError)} ${hint}`));
     this.client.disconnect();

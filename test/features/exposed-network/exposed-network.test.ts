@@ -683,7 +683,7 @@ describe('a response that a page reads in parts', () => {
     const bridge = new PageBridge(context, { body: streams, fetch: streams.requests });
     const say = (said: string, executionContextId = 1, from = 'page') => {
       const [what, id, url = ''] = said.split(' ');
-      const frames = what === 'begin' ? [`open ${id} fetch ${url}`] : [`open ${id} body `, `say ${id} `];
+      const frames = what === 'begin' ? [`open ${id} fetch ${url}`] : [`open ${id} body `, `send ${id} `];
       for (const payload of frames)
         bridge.receive({ name: '__exposedNetwork', payload, executionContextId }, from);
     };
@@ -829,7 +829,7 @@ describe('the WebSockets of a page that calls the function of the lease itself',
     const call = (id: string, message: { url?: string; text?: string; close?: object }) => {
       const { text, close } = message;
       const said = text === undefined ? `c${JSON.stringify(close)}` : `t${text}`;
-      const payload = message.url ? `open ${id} socket ${JSON.stringify(message)}` : `say ${id} ${said}`;
+      const payload = message.url ? `open ${id} socket ${JSON.stringify(message)}` : `send ${id} ${said}`;
       bridge.receive({ name: '__exposedNetwork', payload, executionContextId: 1 }, 'session');
     };
     return { server, bridge, call, told, url: `ws://127.0.0.1:${port}/` };
@@ -863,7 +863,7 @@ describe('the WebSockets of a page that calls the function of the lease itself',
     await expect.poll(() => told).toMatchObject([{ id: 'one', open: {} }]);
     for (const content of ['', 'null', '7', 'no JSON', JSON.stringify({ url: odd })])
       say(`open odd socket ${content}`);
-    for (const frame of ['', 'open', `open ${'x'.repeat(100)} socket {}`, 'open a constructor ', 'say  t'])
+    for (const frame of ['', 'open', `open ${'x'.repeat(100)} socket {}`, 'open a constructor ', 'send  t'])
       say(frame);
     await expect.poll(() => told.filter((one) => one.close)).toHaveLength(5);
     expect(server.clients.size).toBe(1);

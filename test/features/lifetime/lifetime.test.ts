@@ -23,17 +23,17 @@ function begin(settings: LifetimeSettings, saved?: unknown) {
   const events: unknown[] = [];
   const lifetime = new Lifetime(settings);
   const abort = new AbortController();
-  const givenUp = new AbortController();
+  const abandoned = new AbortController();
   const context = {
     sessionId: 'session-1',
     service: { pool: 'test' },
     signal: abort.signal,
-    givenUp: givenUp.signal,
+    abandoned: abandoned.signal,
     emit: (event: object) => events.push(event),
   } as unknown as FeatureContext;
   const over = lifetime.leased(context, saved);
   over?.addEventListener('abort', () => abort.abort(over.reason));
-  return { lifetime, events, givenUp, signal: abort.signal, extend: lifetime.facts.extend };
+  return { lifetime, events, abandoned, signal: abort.signal, extend: lifetime.facts.extend };
 }
 
 const expiring = (remaining: number) => ({ type: 'lease-expiring', sessionId: 'session-1', remaining });
@@ -99,10 +99,10 @@ describe('the time of a lease', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('ends with the browser: one that was given up aborts nothing', () => {
+  it('ends with the browser: one that was abandoned aborts nothing', () => {
     useFakeClock();
-    const { givenUp, signal, events } = begin({ lifetime: 1000 });
-    givenUp.abort();
+    const { abandoned, signal, events } = begin({ lifetime: 1000 });
+    abandoned.abort();
     vi.advanceTimersByTime(5000);
     expect([signal.aborted, events]).toEqual([false, []]);
   });
