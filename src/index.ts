@@ -96,5 +96,4 @@ export type {
   TelemetryCategory,
   Viewport,
 } from './services/kernel-api.js';
-export type { AnySocket, OpenClient, Socket, SocketEnd } from './drivers/socket.js';
-export type { Frame } from './wire/forms.js';
+export type { ClientSocket } from './drivers/socket.js';

@@ -1,7 +1,7 @@
 import { isBlank } from '../shared/urls.js';
 import { clock, delay, LONGEST_TIMER } from '../shared/clock.js';
 import type { OpenUrlOptions, Observation, ObserveRequest } from './observation.js';
-import type { OpenClient, Socket } from './socket.js';
+import type { OpenClient, ClientSocket } from './socket.js';
 import type { Protocol } from '../wire/forms.js';
 
 export type { Protocol } from '../wire/forms.js';
@@ -30,7 +30,7 @@ export type Isolation = 'context' | 'storage' | 'none';
 /** The argument of `Connector.connect`. */
 export interface ConnectRequest {
   /** An open WebSocket to the browser. */
-  readonly socket: Socket;
+  readonly socket: ClientSocket;
   /** The protocol of the option `protocol`. */
   readonly protocol: Protocol;
   /** The context of the option `context`. */
@@ -64,7 +64,7 @@ export interface ConnectRequest {
    * that is valid for one connection. Use either this URL or `socket`.
    */
   endpoint(this: void): Promise<string>;
-  /** Opens a connection for a further client of the browser. It is the caller's to close. */
+  /** @internal Opens a connection for a further client of the browser. The caller closes it. */
   readonly openClient: OpenClient;
   /**
    * Opens a WebSocket URL on loopback for further clients of the browser, with CDP: each connects with a new WebSocket. Its path

@@ -4,7 +4,7 @@ import type { CdpPort, Frame, Protocol, SocketEnd } from '../wire/forms.js';
 export type { SocketEnd } from '../wire/forms.js';
 
 /** A connection to a browser for a client that speaks a protocol by itself: the whole WebSocket, or one session within it. */
-export interface AnySocket {
+export interface ClientSocket {
   /** Resolves with the first reason why the connection ended. */
   readonly ended: Promise<SocketEnd>;
   /** Resolves when the client can no longer use the connection: at its end, or when it was taken over. */
@@ -35,8 +35,5 @@ export interface AnySocket {
   listen: CdpPort['listen'];
 }
 
-/** The connection of a lease, for its library. */
-export type Socket = AnySocket;
-
 /** Opens a connection for a further client of the browser, whose messages pass the layers of the lease. Default: its protocol. */
-export type OpenClient = (signal: AbortSignal, protocol?: Protocol) => Promise<AnySocket>;
+export type OpenClient = (signal: AbortSignal, protocol?: Protocol) => Promise<ClientSocket>;
