@@ -6,7 +6,7 @@ const [address = 'data:text/html,<title>Address</title>', payment = 'data:text/h
   process.argv.slice(2);
 
 const pool = new BrowserPool('default');
-const browser = await leaseBrowser(pool, {
+const lease = await leaseBrowser(pool, {
   name: `checkout-${process.pid}`,
   reconnect: 'eager',
   onEvent: ({ type }) => {
@@ -15,7 +15,7 @@ const browser = await leaseBrowser(pool, {
 });
 for (const url of [address, payment]) {
   const title = await again(() =>
-    browser.use(async ({ page }) => {
+    lease.use(async ({ page }) => {
       await page.goto(url);
       return page.title();
     }),
@@ -24,7 +24,7 @@ for (const url of [address, payment]) {
 }
 
 // The secret gives control of the browser, so it goes through a pipe and never into an argument.
-const { secret } = await browser.detach();
+const { secret } = await lease.detach();
 process.stdout.write(secret);
 console.error('first: detached the browser');
 await pool.close();

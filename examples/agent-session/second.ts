@@ -4,9 +4,9 @@ import { BrowserPool } from 'pooled-browser';
 import { attachBrowser } from 'pooled-browser/playwright';
 
 const pool = new BrowserPool('default');
-const browser = await attachBrowser(await text(process.stdin), { pool });
-console.error(`second: found ${await browser.page.title()}`);
+const lease = await attachBrowser(await text(process.stdin), { pool });
+console.error(`second: found ${await lease.page.title()}`);
 
-const { released } = await browser.release();
+const { released } = await lease.release();
 console.error(`second: done, the browser was ${released}`);
 await pool.close();

@@ -13,20 +13,20 @@ await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startL
 await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
 
 // The lease survives a lost connection: a model may think for longer than a WebSocket stays open.
-const browser = await leaseBrowser(pool, { name: `agent-${process.pid}`, reconnect: 'eager' });
+const lease = await leaseBrowser(pool, { name: `agent-${process.pid}`, reconnect: 'eager' });
 try {
   // For people only: this link gives control of the browser, so the model does not receive it.
-  console.log(`Watch it live: ${browser.liveViewUrl ?? 'not possible, the browser is headless'}`);
+  console.log(`Watch it live: ${lease.liveViewUrl ?? 'not possible, the browser is headless'}`);
   const { text, steps } = await generateText({
     model: scriptedModel(url),
-    tools: { readPage: readPageTool(browser) },
+    tools: { readPage: readPageTool(lease) },
     stopWhen: stepCountIs(5),
     prompt: `What does ${url} say?`,
-    abortSignal: browser.signal,
+    abortSignal: lease.signal,
   });
   console.log(`The agent said, after ${steps.length} steps: ${text}`);
 } finally {
-  const { replays, released } = await browser.release();
+  const { replays, released } = await lease.release();
   for (const { replay_view_url: link } of replays) console.log(`Replay: ${link}`);
   if (replays.length === 0) console.log('Replay: none, nothing was recorded');
   console.log(`The browser was ${released}.`);

@@ -37,16 +37,17 @@ export function describeProgress(progress: ShownProgress): string {
     .join(', ');
 }
 
-function barOf({ done, failed, skipped, total }: MapProgress): Span[] {
+function barOf({ succeeded, failed, skipped, total }: MapProgress): Span[] {
   if (total === undefined) return [];
-  const filled = total === 0 ? BAR : Math.min(BAR, Math.floor((BAR * (done + failed + skipped)) / total));
+  const filled =
+    total === 0 ? BAR : Math.min(BAR, Math.floor((BAR * (succeeded + failed + skipped)) / total));
   return [['['], ['='.repeat(filled), 'green'], ['-'.repeat(BAR - filled), 'dim'], ['] ']];
 }
 
 function factsOf(progress: ShownProgress): Span[] {
-  const { done, failed, retried, skipped, leases, rate, total, timeLeft, slowestHost } = progress;
+  const { succeeded, failed, retried, skipped, leases, rate, total, timeLeft, slowestHost } = progress;
   return [
-    [`${done + failed + skipped}${total === undefined ? '' : ` of ${total}`} done`],
+    [`${succeeded + failed + skipped}${total === undefined ? '' : ` of ${total}`} finished`],
     ...(failed > 0 ? [[`${failed} failed`, 'red'] as const] : []),
     ...(retried > 0 ? [[`${retried} ${retried === 1 ? 'retry' : 'retries'}`, 'yellow'] as const] : []),
     ...(leases > 0 ? [[counted(leases, 'browser')] as const] : []),

@@ -48,9 +48,9 @@ export class MapReport implements Disposable {
   }
 
   /** Number of inputs with a result of this job. */
-  get done(): number {
-    const { done = 0, failed = 0 } = this.#progress ?? {};
-    return done + failed;
+  get finished(): number {
+    const { succeeded = 0, failed = 0 } = this.#progress ?? {};
+    return succeeded + failed;
   }
 
   get hasFailed(): boolean {
@@ -132,12 +132,12 @@ export class MapReport implements Disposable {
   }
 
   #summarize(isComplete: boolean): string {
-    const { done = 0, failed = 0, skipped = 0 } = this.#progress ?? {};
+    const { succeeded = 0, failed = 0, skipped = 0 } = this.#progress ?? {};
     const seconds = ((performance.now() - this.#start) / 1000).toFixed(1);
     const facts = [
-      `${isComplete ? 'Done' : 'Ended early'}: ${done} fulfilled`,
+      `${isComplete ? 'Finished' : 'Ended early'}: ${succeeded} succeeded`,
       `${failed} failed`,
-      ...(skipped > 0 ? [`${skipped} done before`] : []),
+      ...(skipped > 0 ? [`${skipped} skipped`] : []),
     ];
     const text = `${facts.join(', ')}, in ${seconds} s.`;
     if (isComplete && (failed === 0 || this.#out === undefined)) return text;

@@ -171,7 +171,7 @@ async function map(poolList: string, command: MapCommand, signal: AbortSignal): 
     }
     isComplete = true;
   } finally {
-    if (format === 'csv' && (isComplete || report.done > 0)) await writeTable(checkpoint!, out!, report);
+    if (format === 'csv' && (isComplete || report.finished > 0)) await writeTable(checkpoint!, out!, report);
     report.end(isComplete, command.artifacts);
   }
   if (report.hasFailed) throw new ExitStatus(EXIT.failed);

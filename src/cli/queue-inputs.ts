@@ -22,7 +22,7 @@ export class KnownInputs {
   #checksums = new Uint32Array(1024);
   #states = new Uint8Array(1024);
   #length = 0;
-  #doneBefore = 0;
+  #skipped = 0;
   #done = 0;
 
   /** @param name The queue, or the file of results, for messages. */
@@ -31,8 +31,8 @@ export class KnownInputs {
   }
 
   /** Number of inputs that succeeded in an earlier job. */
-  get doneBefore(): number {
-    return this.#doneBefore;
+  get skipped(): number {
+    return this.#skipped;
   }
 
   /** Number of inputs without a result. */
@@ -47,7 +47,7 @@ export class KnownInputs {
     if (status === 'rejected') {
       this.#failed.set(index, start);
       this.#states[index] = FAILED_EARLIER;
-    } else if (this.#finish(index)) this.#doneBefore++;
+    } else if (this.#finish(index)) this.#skipped++;
   }
 
   /** Throws if an earlier job, or the queue, has another input at this index. */
@@ -64,7 +64,7 @@ export class KnownInputs {
     );
   };
 
-  isDone(index: number): boolean {
+  hasResult(index: number): boolean {
     return this.#states[index] === DONE;
   }
 

@@ -122,7 +122,7 @@ function inputsWithoutResult({ values }: MapInputs, known: KnownInputs): Iterabl
     pull: async () => {
       for (;;) {
         const next = await source.pull();
-        if (!next || !known.isDone(next.index)) return next;
+        if (!next || !known.hasResult(next.index)) return next;
       }
     },
     close: () => source.close(),
@@ -131,11 +131,11 @@ function inputsWithoutResult({ values }: MapInputs, known: KnownInputs): Iterabl
 
 /** Shows the progress of a whole queue, with the tasks that run in this process. @param total Number of inputs, if it is known. */
 function queueProgress(report: MapReport, known: KnownInputs, total: number | undefined) {
-  const results = { done: 0, failed: 0 };
+  const results = { succeeded: 0, failed: 0 };
   let own: Partial<MapProgress> = {};
   let whole: QueueProgress | undefined;
   const show = () => {
-    const counts = { ...results, skipped: known.doneBefore, ...(total !== undefined && { total }) };
+    const counts = { ...results, skipped: known.skipped, ...(total !== undefined && { total }) };
     if (whole) report.show({ retried: 0, leases: 0, attempts: [], ...own, ...whole, ...counts });
   };
   return {
@@ -144,14 +144,14 @@ function queueProgress(report: MapReport, known: KnownInputs, total: number | un
       show();
     },
     ofQueue: {
-      total: total && Math.max(0, total - known.doneBefore),
+      total: total && Math.max(0, total - known.skipped),
       onProgress: (progress: QueueProgress) => {
         whole = progress;
         show();
       },
     },
     add: (record: OutcomeRecord) => {
-      results[record.status === 'fulfilled' ? 'done' : 'failed']++;
+      results[record.status === 'fulfilled' ? 'succeeded' : 'failed']++;
       report.add(record);
     },
   };

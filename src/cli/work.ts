@@ -69,14 +69,14 @@ async function work(poolList: string, command: WorkCommand, signal: AbortSignal)
   report.note(`Working for the queue ${queueName}. Stop with Ctrl-C.`);
   try {
     const { workPooledBrowsers } = await import('../jobs/queue/work.js');
-    const { done, failed } = await workPooledBrowsers(queueName, pools, task, {
+    const { succeeded, failed } = await workPooledBrowsers(queueName, pools, task, {
       ...workSettingsOf(command, report),
       idleTimeout: command.idleTimeout,
       ...options,
       connection,
       signal,
     });
-    report.endWith(`Finished ${counted(done + failed, 'input')}, of which ${failed} failed.`);
+    report.endWith(`Finished ${counted(succeeded + failed, 'input')}, of which ${failed} failed.`);
   } catch (error) {
     report.endWith('The worker has stopped because of an error.');
     throw error;

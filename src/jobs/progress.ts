@@ -27,7 +27,7 @@ export interface HostProgress {
 /** The progress of a job. */
 export interface MapProgress {
   /** Number of inputs whose task succeeded. */
-  done: number;
+  succeeded: number;
   /** Number of inputs that failed. */
   failed: number;
   /** Number of inputs that were skipped because their outcome was in the checkpoint. */
@@ -57,7 +57,7 @@ export interface MapProgress {
 /** What a whole job did. */
 export interface MapSummary extends Pick<
   MapProgress,
-  'done' | 'failed' | 'skipped' | 'retried' | 'lastFailure'
+  'succeeded' | 'failed' | 'skipped' | 'retried' | 'lastFailure'
 > {}
 
 /** Minimum and maximum time between two reports, in ms. */
@@ -67,7 +67,7 @@ const IDLE_INTERVAL = 1000;
 /** Number of hosts whose times are kept. */
 const MOST_HOSTS = 1000;
 
-type Counts = Pick<MapProgress, 'done' | 'failed' | 'skipped' | 'retried' | 'leases'>;
+type Counts = Pick<MapProgress, 'succeeded' | 'failed' | 'skipped' | 'retried' | 'leases'>;
 
 /** A task, as a key. */
 interface HostTask {
@@ -76,7 +76,7 @@ interface HostTask {
 
 /** Counts what happens in a job and reports it to the caller's listener. */
 export class Progress {
-  readonly counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
+  readonly counts: Counts = { succeeded: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
   readonly #running = new Map<HostTask, { attempt: AttemptFacts; start: number }>();
   readonly #began = clock.now();
   readonly #listener: ((progress: MapProgress) => void) | undefined;
@@ -103,7 +103,7 @@ export class Progress {
   }
 
   countOutcome(status: 'fulfilled' | 'rejected'): void {
-    this.add(status === 'fulfilled' ? { done: 1 } : { failed: 1 });
+    this.add(status === 'fulfilled' ? { succeeded: 1 } : { failed: 1 });
   }
 
   beginAttempt(task: HostTask, attempt: AttemptFacts): void {
@@ -131,9 +131,9 @@ export class Progress {
   }
 
   get summary(): MapSummary {
-    const { done, failed, skipped, retried } = this.counts;
+    const { succeeded, failed, skipped, retried } = this.counts;
     const { lastFailure } = this;
-    return { done, failed, skipped, retried, ...(lastFailure && { lastFailure }) };
+    return { succeeded, failed, skipped, retried, ...(lastFailure && { lastFailure }) };
   }
 
   get #slowestHost(): HostProgress | undefined {
@@ -157,12 +157,12 @@ export class Progress {
   #report(): void {
     this.#hasChanged = false;
     this.#schedule(IDLE_INTERVAL);
-    const { done, failed, skipped } = this.counts;
+    const { succeeded, failed, skipped } = this.counts;
     const now = clock.now();
-    const rate = ((done + failed) / (now - this.#began)) * 1000;
+    const rate = ((succeeded + failed) / (now - this.#began)) * 1000;
     const total = this.#total;
     // The caller may expect fewer inputs than there are.
-    const left = total === undefined ? undefined : Math.max(0, total - skipped - done - failed);
+    const left = total === undefined ? undefined : Math.max(0, total - skipped - succeeded - failed);
     const running = [...this.#running.values()];
     const slowestHost = this.#slowestHost;
     const progress = {

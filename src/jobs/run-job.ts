@@ -63,7 +63,7 @@ export class Job<Handles, Input, Value, Session extends object> {
     return this.#context.progress.summary;
   }
 
-  get counts(): Pick<MapSummary, 'done' | 'failed'> {
+  get counts(): Pick<MapSummary, 'succeeded' | 'failed'> {
     return this.#context.progress.counts;
   }
 

@@ -99,7 +99,7 @@ export class Call<Session extends object = object, Features extends FeatureSet =
     const summary = { ...this.hooks.summary(), ...end, ...facts };
     if (failure) rememberRun(failure.error, summary);
     const { emit }: CallContext<LeaseStep<Session> & { pool: string }> = this.context;
-    emit({ type: 'ended', pool: end.pool, status: failure ? 'failed' : 'ok', summary, ...failure });
+    emit({ type: 'ended', pool: end.pool, status: failure ? 'failed' : 'succeeded', summary, ...failure });
     this.abort.dispose();
     for (const endCall of this.#endCalls) endCall();
     return summary;

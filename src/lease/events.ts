@@ -32,7 +32,7 @@ export interface LeaseSteps<Session extends object = BrowserSession, Summary = F
   /** The callback is about to be called. */
   'callback-started': { sessionId: string };
   /** The callback returned or threw, or the run no longer waits for it. */
-  'callback-ended': { sessionId: string; status: 'ok' | 'failed' };
+  'callback-ended': { sessionId: string; status: 'succeeded' | 'failed' };
   /** The connection was lost, and is not replaced. */
   'browser-lost': { sessionId: string; error: BrowserLostError };
   /** The connection was lost, and will be replaced (option `reconnect`). */
@@ -44,7 +44,7 @@ export interface LeaseSteps<Session extends object = BrowserSession, Summary = F
   /** The contexts of the lease were closed, and the browser was cleaned; with `error` if something may be left. */
   'cleaned-up': { sessionId: string; error?: Error };
   /** The call is over; `error` is what it throws. With `awaitRelease: false` the event of the release follows. */
-  ended: { status: 'ok' | 'failed'; summary: Summary; error?: unknown };
+  ended: { status: 'succeeded' | 'failed'; summary: Summary; error?: unknown };
 }
 
 /** An event of the heart, without the fields that all events share. */

@@ -241,7 +241,7 @@ export class ConnectedLease<
       abort(new CallbackTimeoutError(settings.timeout, facts)),
     );
     emit({ type: 'callback-started', sessionId });
-    let status: 'ok' | 'failed' = 'failed';
+    let status: 'succeeded' | 'failed' = 'failed';
     try {
       signal.throwIfAborted();
       const callFn = async () => fn({ ...this.handles, session, signal });
@@ -252,7 +252,7 @@ export class ConnectedLease<
         return returned;
       };
       const value = await time('callback', work, task);
-      status = 'ok';
+      status = 'succeeded';
       return value;
     } catch (error) {
       link.check();

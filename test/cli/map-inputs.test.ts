@@ -162,7 +162,16 @@ it('failures and the progress show objects in short, and reasons that differ by 
     '1 × broken (for example [1])',
   ]);
   const attempts = [{ input: { url: 'https://a.test', text: LONG }, index: 0, attempt: 1, elapsed: 10 }];
-  const counts = { done: 0, failed: 0, skipped: 0, retried: 0, running: 1, waiting: 0, leases: 1, rate: 0 };
+  const counts = {
+    succeeded: 0,
+    failed: 0,
+    skipped: 0,
+    retried: 0,
+    running: 1,
+    waiting: 0,
+    leases: 1,
+    rate: 0,
+  };
   const lines = barLines({ ...counts, attempts }, 80).map((spans) => spans.map(([text]) => text).join(''));
   expect(lines.at(-1)).toMatch(/^ +1 s {2}\{"url":"https:\/\/a\.test","text":"x{100,}…$/);
 });

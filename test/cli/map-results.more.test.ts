@@ -33,7 +33,7 @@ it('writes a column of CSV for each path in the results, and resumes from the JS
   const again = await run([hostile, ...args, '--resume']);
   expect(again).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('1 fulfilled, 0 failed, 1 done before'),
+    stderr: expect.stringContaining('1 succeeded, 0 failed, 1 skipped'),
   });
   expect(readCsv(out).map((cells) => cells[2])).toEqual(['status', 'fulfilled', 'fulfilled']);
   expect(readCsv(out)[2]!.slice(5)).toEqual(['', '', '', 'a\\u001b[2J\\u009b\tb']);
@@ -71,7 +71,7 @@ it('refuses other inputs with --resume before anything is leased, unless with --
   expect(readFileSync(jobs.out, 'utf8')).toBe(before);
   const { code, stderr } = await run(words(others, '--resume', '--force'));
   expect(code, stderr).toBe(0);
-  expect(stderr).toContain('Done: 2 fulfilled, 0 failed, 1 done before');
+  expect(stderr).toContain('Finished: 2 succeeded, 0 failed, 1 skipped');
 });
 
 it('runs the task for each row of a table as an object, limits hosts by its url, and resumes', async () => {
@@ -93,7 +93,7 @@ it('runs the task for each row of a table as an object, limits hosts by its url,
   vi.stubEnv('CUPS', '1');
   const second = await run([script(task), ...words, '--resume']);
   expect(second.code, second.stderr).toBe(0);
-  expect(second.stderr).toContain('Done: 1 fulfilled, 0 failed, 1 done before');
+  expect(second.stderr).toContain('Finished: 1 succeeded, 0 failed, 1 skipped');
   const inputs = ['input.url', 'input.name', 'input.note'];
   expect(readCsv(out).map((cells) => [...cells.slice(0, 5), cells.at(-1)])).toEqual([
     ['index', ...inputs, 'status', 'value'],

@@ -32,7 +32,7 @@ describe('results', () => {
     const words = ['map', 'test', script(task), list, '--out', jobs.out, ...flags];
     const { code, stdout, stderr } = await runHere(words, jobs.local);
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    expect(stderr).toMatch(/^pooled-browser: Done: 3 fulfilled, 0 failed, in [\d.]+ s\.\n$/m);
+    expect(stderr).toMatch(/^pooled-browser: Finished: 3 succeeded, 0 failed, in [\d.]+ s\.\n$/m);
     expect(inOrder(results())).toEqual(
       ['a', 'b', 'c'].map((value, index) => ({
         status: 'fulfilled',
@@ -107,7 +107,7 @@ describe('results', () => {
       expect.stringMatching(
         /^ {2}1 × TaskResultError: The task returned an object of class \w*Page\. Return data/,
       ),
-      expect.stringMatching(/^pooled-browser: Done: 1 fulfilled, 5 failed, in [\d.]+ s\.$/),
+      expect.stringMatching(/^pooled-browser: Finished: 1 succeeded, 5 failed, in [\d.]+ s\.$/),
     ]);
     expect(jobs.leased).toBe(0);
   });
@@ -187,7 +187,7 @@ describe('progress', () => {
     const list = inputs(`${site.url}/ready`, `${site.url}/held`);
     const running = map([script(ASKS), list, '--concurrency', '1']);
     // Until the second response, no more inputs are done.
-    await running.prints(/pooled-browser: 1 of 2 done, 1 browser, [\d.]+\/s/);
+    await running.prints(/pooled-browser: 1 of 2 finished, 1 browser, [\d.]+\/s/);
     await expect.poll(() => held.length).toBe(1);
     held[0]!.end();
     const { code, stderr } = await running.ended;
@@ -217,13 +217,15 @@ describe('progress', () => {
     expect(stdout.includes('\x1b[31m1 failed\x1b[39m')).toBe(columns === undefined);
     const plain = stripVTControlCharacters(stdout);
     expect(plain).toContain('1 failed');
-    expect(/\[=+\] 2 of 2 done/.test(plain)).toBe(columns === undefined);
+    expect(/\[=+\] 2 of 2 finished/.test(plain)).toBe(columns === undefined);
     expect(plain).toContain('last error: RangeError: no price on this very lo');
     expect(plain).toMatch(/\d s {2}.*https:\/\/shop\.example\.com/);
     expect(plain).toMatch(/at the end\r\n/);
     const [live] = plain.split('pooled-browser: ', 1);
     const widths = live!.split(/[\r\n]/).map((row) => row.length);
     expect(Math.max(...widths)).toBe(columns === undefined ? 79 : columns - 1);
-    expect(plain.trimEnd()).toMatch(/\npooled-browser: Done: 1 fulfilled, 1 failed, in [\d.]+ s\. To retry/);
+    expect(plain.trimEnd()).toMatch(
+      /\npooled-browser: Finished: 1 succeeded, 1 failed, in [\d.]+ s\. To retry/,
+    );
   });
 });

@@ -48,7 +48,7 @@ it('prints JSON that is escaped, and has the same value', () => {
 });
 
 describe('lines that are updated in place', () => {
-  const BAR = '[====] 5 of 10 done, 2 failed, 1.5/s';
+  const BAR = '[====] 5 of 10 finished, 2 failed, 1.5/s';
   const LINES: Span[][] = [
     [['[====]', 'green'], [BAR.slice(6)]],
     [['last error: TimeoutError: page.goto: Timeout 30000ms exceeded', 'red']],
@@ -66,7 +66,7 @@ describe('lines that are updated in place', () => {
       for (const line of lines) expect(line.length).toBeLessThan(Math.max(2, columns));
     }
     expect(show(20).latest().lines).toEqual([
-      '[====] 5 of 10 don…',
+      '[====] 5 of 10 fin…',
       'last error: Timeou…',
       '  12 s  https://sh…',
     ]);

@@ -63,7 +63,7 @@ describeWithRedis('map --queue and work', () => {
     const again = setInterval(answerAll, 50);
     const { code, stdout, stderr } = await running.ended.finally(() => clearInterval(again));
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^pooled-browser: Done: 24 fulfilled, 0 failed, in [\d.]+ s\.\n$/m);
+    expect(stderr).toMatch(/^pooled-browser: Finished: 24 succeeded, 0 failed, in [\d.]+ s\.\n$/m);
     expect(inOrder(parse(stdout)).map(({ index, input, value }) => [index, input, value])).toEqual(
       urls.map((input, index) => [index, input, 'answer']),
     );
@@ -124,7 +124,7 @@ describeWithRedis('map --queue and work', () => {
     most = 1000;
     const third = await map(ASKS, ...words, '--resume').ended;
     expect(third.code).toBe(0);
-    expect(third.stderr).toMatch(/Done: 4 fulfilled, 0 failed, 8 done before/);
+    expect(third.stderr).toMatch(/Finished: 4 succeeded, 0 failed, 8 skipped/);
     expect(inOrder(results()).map(({ index, status }) => [index, status])).toEqual(
       Array.from({ length: 12 }, (_, index) => [index, 'fulfilled']),
     );

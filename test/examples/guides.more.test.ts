@@ -78,7 +78,7 @@ it(
     const guide = readFileSync('examples/guides/polite-jobs.md', 'utf8');
     const sites = { 'https://shop.example.com': shop.url, 'https://books.example.com': books.url };
     const run = runnerOf(guide, sites);
-    expect(await run(commandsOf(guide)[0]!)).toBe('6 done, 0 failed, 1 retried\n');
+    expect(await run(commandsOf(guide)[0]!)).toBe('6 succeeded, 0 failed, 1 retried\n');
     expect(requests).toEqual({ shop: 4, most: 1, now: 0 });
   },
   EXAMPLE_TIMEOUT,

@@ -137,7 +137,7 @@ it('runs without a loop when it is awaited, once, and resolves to a summary', as
     if (input === 2) throw error;
   };
   const outcomes = bench.map(range(5), task, { retries: 1 });
-  const summary = { done: 4, failed: 1, skipped: 0, retried: 1 };
+  const summary = { succeeded: 4, failed: 1, skipped: 0, retried: 1 };
   const [first, second] = await Promise.all([outcomes, outcomes]);
   expect([first, second]).toMatchObject([summary, summary]);
   expect(first.lastFailure).toEqual({ input: 2, index: 2, attempt: 2, error });
@@ -151,10 +151,10 @@ it('resolves to the summary of the whole job after a loop, and to what was done 
 }) => {
   const whole = bench.map(range(3), () => {});
   expect(await collect(whole)).toHaveLength(3);
-  expect(await whole).toMatchObject({ done: 3, failed: 0 });
+  expect(await whole).toMatchObject({ succeeded: 3, failed: 0 });
   const left = bench.map(range(100), () => {}, { concurrency: 1 });
   for await (const { index } of left) if (index === 1) break;
-  expect((await left).done).toBeLessThan(6);
+  expect((await left).succeeded).toBeLessThan(6);
 });
 
 it('rejects with the error that ended the job, also if a loop has received it', async ({ bench }) => {

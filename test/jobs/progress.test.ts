@@ -16,14 +16,14 @@ it('reports the progress at intervals, and the exact counts at the end', async (
     if (input === 3 || (input === 5 && attempt === 1)) throw new Error('no');
   };
   await bench.run(range(60), task, { concurrency: 2, retries: 1, onProgress });
-  const counts = { done: 59, failed: 1, skipped: 0, retried: 2, running: 0, waiting: 0, leases: 0 };
+  const counts = { succeeded: 59, failed: 1, skipped: 0, retried: 2, running: 0, waiting: 0, leases: 0 };
   expect(reports.at(-1)).toMatchObject({ ...counts, total: 60, timeLeft: 0 });
   // There are 62 attempts, each with a start and an end.
   expect(reports.length).toBeGreaterThan(1);
   expect(reports.length).toBeLessThan(60);
-  const first = reports.find(({ done }) => done > 0 && done < 59)!;
+  const first = reports.find(({ succeeded }) => succeeded > 0 && succeeded < 59)!;
   expect(first.rate).toBeGreaterThan(0);
-  expect(first.timeLeft).toBeCloseTo(((60 - first.done - first.failed) / first.rate) * 1000);
+  expect(first.timeLeft).toBeCloseTo(((60 - first.succeeded - first.failed) / first.rate) * 1000);
   expect(first.leases).toBeLessThanOrEqual(2);
 });
 

@@ -42,7 +42,7 @@ describe('the callback', () => {
     expect(played.told('callback-started')).toMatchObject([{ sessionId }, { sessionId }]);
     const endings = played.told('callback-ended').map((event) => [event.sessionId, event.status]);
     expect(endings).toEqual([
-      [sessionId, 'ok'],
+      [sessionId, 'succeeded'],
       [sessionId, 'failed'],
     ]);
   });
@@ -186,7 +186,7 @@ describe('the end of a lease', () => {
     expect(played.told('cleaned-up')[0]).not.toHaveProperty('error');
     expect(played.told('released')).toMatchObject([{ pool: 'test', sessionId, released: 'reused' }]);
     expect(events.at(-1)).toMatchObject({
-      status: 'ok',
+      status: 'succeeded',
       summary: { released: 'reused', acquireAttempts: 1 },
     });
     expect(events.at(-1)).not.toHaveProperty('error');
@@ -539,7 +539,7 @@ describe('a release', () => {
     const caller = new AbortController();
     const onEvent: RunOptions['onEvent'] = ({ type }) => type === 'ended' && caller.abort();
     const { value } = await played.run(undefined, { signal: caller.signal, onEvent });
-    expect([value, played.told('ended')]).toMatchObject(['value', [{ status: 'ok' }]]);
+    expect([value, played.told('ended')]).toMatchObject(['value', [{ status: 'succeeded' }]]);
   });
 
   it('is repeated until releaseTimeout', async () => {

@@ -7,7 +7,7 @@ import { readJobs } from './unreadable-job.js';
 /** The progress of a whole queue, on all machines. */
 export interface QueueProgress {
   /** Number of outcomes that this loop has received of inputs that succeeded. */
-  done: number;
+  succeeded: number;
   /** The same of inputs that failed. */
   failed: number;
   /** Number of inputs that wait for a worker or for their next attempt. */
@@ -39,7 +39,7 @@ export class ProgressReporter {
   readonly #queue: InputQueue;
   readonly #settings: ReportSettings;
   readonly #began = clock.now();
-  #done = 0;
+  #succeeded = 0;
   #failed = 0;
   #next = 0;
 
@@ -51,7 +51,7 @@ export class ProgressReporter {
   /** Counts an outcome that the loop receives. */
   count({ status }: QueuedOutcome): void {
     if (status === 'rejected') this.#failed++;
-    else this.#done++;
+    else this.#succeeded++;
   }
 
   async report(): Promise<void> {
@@ -71,7 +71,7 @@ export class ProgressReporter {
   /** @param elapsed Milliseconds since the loop began. */
   async #read(elapsed: number): Promise<QueueProgress> {
     const { queue, redis } = this.#queue;
-    const [done, failed] = [this.#done, this.#failed];
+    const [succeeded, failed] = [this.#succeeded, this.#failed];
     const [counts, active] = await Promise.all([
       redis.guard(queue.getJobCounts()),
       readJobs(queue, redis, 'active', MOST_RUNNING),
@@ -83,11 +83,11 @@ export class ProgressReporter {
       workers.set(name, (workers.get(name) ?? 0) + 1);
     }
     const { total } = this.#settings;
-    const rate = elapsed === 0 ? 0 : ((done + failed) / elapsed) * 1000;
+    const rate = elapsed === 0 ? 0 : ((succeeded + failed) / elapsed) * 1000;
     const left =
-      total === undefined ? undefined : Math.max(total - done - failed, running + completed + failing);
+      total === undefined ? undefined : Math.max(total - succeeded - failed, running + completed + failing);
     return {
-      done,
+      succeeded,
       failed,
       running,
       workers: Object.fromEntries(workers),

@@ -13,7 +13,7 @@ import { RedisLink } from './redis.js';
 /** What one worker did. */
 export interface WorkSummary {
   /** Number of inputs whose task succeeded here. */
-  done: number;
+  succeeded: number;
   /** Number of inputs that failed here for the last time. */
   failed: number;
 }
@@ -52,6 +52,6 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
     // The abort is the usual end of a worker.
     if (!settings.signal?.aborted || error !== settings.signal.reason) throw error;
   }
-  const { done, failed } = job.counts;
-  return { done, failed };
+  const { succeeded, failed } = job.counts;
+  return { succeeded, failed };
 }

@@ -14,9 +14,9 @@ test('leases a local browser, and a local browser for a map', async () => {
   const pool = new BrowserPool('mine', { baseUrl: 'local', local: { size: 1, owner } });
   const { signal } = new AbortController();
   const { value } = await withPooledBrowser(pool, titleOf, { signal });
-  const { done } = await mapPooledBrowsers(pool, new Set(['input']), titleOf);
+  const { succeeded } = await mapPooledBrowsers(pool, new Set(['input']), titleOf);
   await pool.close();
-  expect({ value, done }).toEqual({ value: 'Here', done: 1 });
+  expect({ value, succeeded }).toEqual({ value: 'Here', succeeded: 1 });
 });
 
 test('leases a browser at its debugging port, and releases it with fake timers', async () => {

@@ -58,7 +58,7 @@ describeWithRedis('a worker that is killed (SIGKILL)', () => {
     const last = start(0);
     const reason = { message: 'job stalled more than allowable limit' };
     expect(await collected).toMatchObject([{ status: 'rejected', input: 'poison', reason }]);
-    expect((await last.end('SIGTERM')).stdout).toBe('ready\n{"done":0,"failed":0}\n');
+    expect((await last.end('SIGTERM')).stdout).toBe('ready\n{"succeeded":0,"failed":0}\n');
   });
 
   /** Ends the only lock of the queue at once. */

@@ -43,7 +43,7 @@ describeWithRedis('Redis', () => {
     open.open();
     await redis.begin();
     expect(await queue.collect()).toHaveLength(4);
-    expect(await worker.end()).toEqual({ done: 4, failed: 0 });
+    expect(await worker.end()).toEqual({ succeeded: 4, failed: 0 });
   });
 
   it('that is gone ends worker and collector with advice, and releases the browsers', async ({ bench }) => {

@@ -35,7 +35,9 @@ describeWithRedis('a queue', () => {
       value: { doubled: 14 },
     });
     const [first, second] = [await one.end(), await other.end()];
-    expect([first.done + second.done, first.failed + second.failed, bench.leased]).toEqual([40, 0, 0]);
+    expect([first.succeeded + second.succeeded, first.failed + second.failed, bench.leased]).toEqual([
+      40, 0, 0,
+    ]);
   });
 
   it('retries a failed task as often as its input allows, and returns the last error', async ({ bench }) => {
@@ -54,7 +56,7 @@ describeWithRedis('a queue', () => {
       { status: 'rejected', attempts: 1, reason: { name: 'TaskResultError', code: 'ERR_TASK_RESULT' } },
       { status: 'rejected', attempts: 1, reason: { name: 'RangeError', message: 'never again 1' } },
     ]);
-    expect(await worker.end()).toEqual({ done: 1, failed: 3 });
+    expect(await worker.end()).toEqual({ succeeded: 1, failed: 3 });
   });
 
   it('adds an input once, however often, and again after its outcome was collected', async ({ bench }) => {
@@ -66,7 +68,7 @@ describeWithRedis('a queue', () => {
     expect(ran.length).toBe(900);
     await queue.add([0], { list: 'another' });
     expect(await queue.collect()).toMatchObject([{ input: 0, list: 'another' }]);
-    expect(await worker.end()).toEqual({ done: 901, failed: 0 });
+    expect(await worker.end()).toEqual({ succeeded: 901, failed: 0 });
   });
 
   it('pauses adding while the queue is full: Redis holds a part of a long list', async ({ bench }) => {
@@ -111,7 +113,7 @@ describeWithRedis('a queue', () => {
     let running = 0;
     await using first = queue.work(bench, () => (running++, new Promise(() => {})));
     await expect.poll(() => running).toBe(4);
-    expect(await first.end()).toEqual({ done: 0, failed: 0 });
+    expect(await first.end()).toEqual({ succeeded: 0, failed: 0 });
     expect(bench.leased).toBe(0);
     // At once: the locks of a dead worker would last 30 s.
     await using second = queue.work(bench, ({ attempt }) => attempt);
@@ -122,7 +124,7 @@ describeWithRedis('a queue', () => {
   it('stops an idle worker at once', async ({ bench }) => {
     await using worker = queueOf('idle').work(bench, () => {});
     await sleep(300);
-    expect(await worker.end()).toEqual({ done: 0, failed: 0 });
+    expect(await worker.end()).toEqual({ succeeded: 0, failed: 0 });
     expect(bench.granted).toEqual([]);
   });
 
@@ -147,8 +149,8 @@ describeWithRedis('a queue', () => {
     await expect.poll(() => full.service.of('acquire').length).toBeGreaterThan(0);
     await using working = queue.work(bench, () => 'done');
     expect((await queue.collect()).map(({ status }) => status)).toEqual(Array(6).fill('fulfilled'));
-    expect(await waiting.end()).toEqual({ done: 0, failed: 0 });
-    expect(await working.end()).toEqual({ done: 6, failed: 0 });
+    expect(await waiting.end()).toEqual({ succeeded: 0, failed: 0 });
+    expect(await working.end()).toEqual({ succeeded: 6, failed: 0 });
   });
 
   it('ends with the error of the service, and returns the input to the queue', async ({ bench }) => {
@@ -218,7 +220,7 @@ describeWithRedis('a queue', () => {
     for await (const { status } of queue.outcomes({ total: 10, onProgress }))
       expect(status).toBe('fulfilled');
     const first = {
-      done: 0,
+      succeeded: 0,
       failed: 0,
       waiting: 7,
       running: 3,
@@ -227,7 +229,7 @@ describeWithRedis('a queue', () => {
       total: 10,
     };
     expect(reports[0]).toEqual(first);
-    expect(reports.at(-1)).toMatchObject({ done: 10, failed: 0, waiting: 0, running: 0, timeLeft: 0 });
+    expect(reports.at(-1)).toMatchObject({ succeeded: 10, failed: 0, waiting: 0, running: 0, timeLeft: 0 });
     await worker.end();
   });
 });
