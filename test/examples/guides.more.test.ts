@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import type { RequestListener } from 'node:http';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { hasFirefox } from '../support/firefox.js';
 import { useLocalPool } from '../support/local.js';
 import { Program, variablesOf, type Environment } from '../support/program.js';
 import { Site } from '../support/site.js';
@@ -44,14 +45,15 @@ it(
     const otherSuites = commandsOf(ofSuites);
     expect(await run(logIn!)).toBe('Signed in; the browser was reused.\n');
     expect(await run(job!)).toBe('Order 1 of ada\nOrder 2 of ada\nOrder 3 of ada\n');
-    expect([suites.length, otherSuites.length]).toEqual([2, 2]);
+    expect([suites.length, otherSuites.length]).toEqual([3, 2]);
+    const cookies = suites.pop()!;
     // One run of each runner: the commands of the guides differ in the names of their files.
     for (const [index, suite] of suites.entries()) {
       const [start, file] = /^(.* )(shop\S+)$/.exec(otherSuites[index]!)!.slice(1) as [string, string];
       expect(suite.startsWith(start)).toBe(true);
       expect(await run(`${suite} ${file}`)).toContain('2 passed');
     }
-    expect(await run('npx tsx cookies.mts')).toBe('Order 1 of ada\n');
+    expect(await run(cookies)).toBe('Order 1 of ada\n');
     expect(used.local.stats().leased).toBe(0);
   },
   EXAMPLE_TIMEOUT,
@@ -164,14 +166,37 @@ const GUIDES = [
   },
   {
     guide: 'agent-runtimes',
-    title: 'drives a browser by a lease, by a proxy, by a lease with a lifetime, and by exec',
-    outputs: ['Live view: none\nShop\n', '1 browser is leased\n', /^8\d{5} ms until the end\n$/, 'Shop\n'],
+    title: 'drives a browser by a lease, by exec, by a proxy, and by a lease with a lifetime',
+    outputs: ['Live view: none\nShop\n', 'Shop\n', '1 browser is leased\n', /^8\d{5} ms until the end\n$/],
   },
   {
     guide: 'replays',
     title: 'links to the moment of a failure',
     outputs: [/^file:\/\/\/\S+buy-a-book\S+index\.html#t=[\d.]+\n$/],
   },
+  {
+    guide: 'release',
+    title: 'chooses what happens to the browser',
+    outputs: ['Shop: the browser was reused.\n'],
+  },
+  {
+    guide: 'proxy',
+    title: 'finds a browser again by its name',
+    outputs: ['was at about:blank\nwas at SITE/items/1\n'],
+  },
+  {
+    guide: 'several-services',
+    title: 'leases from the first pool that has a browser',
+    outputs: ['Shop, with a browser of shop\n'],
+  },
+  {
+    guide: 'local-pool',
+    title: 'gives a browser of this machine flags and a page to watch it',
+    outputs: ['Shop, with a page to watch it\n'],
+  },
+  ...(hasFirefox
+    ? [{ guide: 'firefox', title: 'drives Firefox', outputs: [/^Shop in firefox\/[\d.]+\n$/] }]
+    : []),
   {
     guide: 'scraping-jobs',
     title: 'runs a job with retries, and does not repeat a failure that lasts',
@@ -208,9 +233,11 @@ it('the programs have left nothing open: their process ends', async () => {
   expect(await programs.ended).toMatchObject({ code: 0 });
 });
 
-/** The lines of the guide's first block of commands. */
+/** The commands of a guide that run a file of it. */
 function commandsOf(guide: string): string[] {
-  return /```sh\n([^]*?)\n```/.exec(guide)![1]!.split('\n');
+  const files = [...guide.matchAll(/```ts\n\/\/ ([\w.-]+)\n/g)].map(([, name]) => name!);
+  const commands = [...guide.matchAll(/```sh\n([^]*?)\n```/g)].flatMap(([, lines]) => lines!.split('\n'));
+  return commands.filter((command) => files.some((file) => command.endsWith(` ${file}`)));
 }
 
 /** Runs the programs of the guides. */
