@@ -7,7 +7,7 @@ import { handoffOf, type HandedLease } from './handoff.js';
 export interface LeaseFacts<Session extends object = BrowserSession> extends FeatureFacts {
   /** The leased session. */
   session: Session;
-  /** Aborts when the run must end: by the caller's signal, a timeout, the end of the lease, or the loss of the browser. */
+  /** Aborts when the run must end: the caller's signal, a timeout, the end of the lease, or a lost browser. */
   signal: AbortSignal;
 }
 

@@ -26,9 +26,9 @@ export interface ProxySteps {
   leased: { sessionId: string; liveViewUrl?: string; waited: number };
   /** A client uses a browser. */
   connected: { sessionId: string };
-  /** A page requested a host that `allowedHosts` does not name. Emitted once for each host of a lease. */
+  /** A page requested a host that `allowedHosts` refuses. Emitted once for each host of a lease. */
   'request-refused': { sessionId: string; host: string };
-  /** A client has disconnected; `isIdle`: the proxy has disconnected it, because it sent no command for `idleTimeout`. */
+  /** A client has disconnected. `isIdle`: the proxy has disconnected it, because it sent no command for `idleTimeout`. */
   disconnected: { sessionId: string; isIdle: boolean };
   /** The lease of `elapsed` ms has ended. */
   released: { sessionId: string; elapsed: number; summary: RunSummary<object> };

@@ -93,17 +93,17 @@ async function callAndEnd<Handles, Value, Session extends object>(
 export type PooledBrowser<Handles, Session extends object = BrowserSession> = Handles &
   LeaseFacts<Session> &
   AsyncDisposable & {
-    /** URL of a page to watch and control the browser, if the service has one; contains a secret. */
+    /** URL of a page to watch and control the browser, if there is one. It contains a secret. */
     readonly liveViewUrl: string | undefined;
     /**
-     * Waits for a connection (option `reconnect`), and calls `fn` with the library's browser and page.
+     * Calls `fn` with the library's browser and page, when there is a connection.
      *
      * @throws What `fn` throws; `ConnectionDroppedError` if the connection is lost during the call; the reason of `signal`
      *   after the browser is lost.
      */
     use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value>;
     /**
-     * Replaces the connection within the lease; `browser` and `page` of this object are then those of the new one.
+     * Replaces the connection, and with it `browser` and `page` of this object.
      * Contexts of the old connection may be gone.
      *
      * @throws `BrowserLostError` if the session is over.

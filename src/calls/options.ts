@@ -77,7 +77,17 @@ export interface LeaseOptions<
     FeatureLeaseOptions,
     LeaseReleaseOptions<Session> {}
 
-/** Options of `withPooledBrowser`. */
+/**
+ * Options of `withPooledBrowser`, by what they are for. Most calls need at most the first five.
+ *
+ * - The five to begin with: `replays`, `timeout`, `acquireTimeout`, `contextOptions`, `release`
+ * - The wait for a browser: `signal`, `unreachableTimeout`, `pollTimeout`, `failoverAfter`, `retry`, `connectAttempts`
+ * - The lease and its session: `name`, `tags`, `owner`, `sessionOptions`, `startUrl`, `lifetime`, `maxLifetime`
+ * - The connection: `context`, `connectTimeout`, `protocol`, `connectOptions`
+ * - What pages reach: `exposeNetwork`, `allowedHosts`
+ * - Recordings, files and events: `recording`, `replaysTimeout`, `artifacts`, `downloads`, `onEvent`
+ * - The release: `releaseTimeout`, `awaitRelease`, `releaseOnCrash`
+ */
 export interface RunOptions<
   Library extends LibraryTypes = LibraryTypes,
   Session extends object = BrowserSession,
@@ -114,18 +124,18 @@ export interface ProxyOptions<Session extends object = BrowserSession>
    */
   port?: number | undefined;
   /**
-   * Whether the address has a path that nobody can guess, without which nobody can connect: the one in `BROWSER_POOL_PROXY_SECRET`,
-   * otherwise a random one. `false`: every program and every user of this machine can use the pool. Web pages never can.
+   * Whether the path has a secret: that of `BROWSER_POOL_PROXY_SECRET`, or a random one. `false`: every program and every
+   * user of this machine can use the pool. Web pages never can.
    * @default true
    */
   secret?: boolean | undefined;
   /**
-   * Time in ms for which a browser with a name stays leased after its client has disconnected.
+   * Time in ms that a browser with a name waits for its next client.
    * @default 60_000
    */
   keep?: number | undefined;
   /**
-   * Time in ms without a command after which a client is disconnected and its browser released; 0: never. While a command of the client
+   * Time in ms without a command after which a client is disconnected; 0: never. Its browser is released. While a command of the client
    * has no response, it is not idle. A person at the live view sends no command: use 0 where people work for longer.
    * @default 3_600_000
    */
@@ -137,12 +147,12 @@ export interface ProxyOptions<Session extends object = BrowserSession>
    */
   share?: boolean | undefined;
   /**
-   * Path of a file, by which the browsers with a name outlive this proxy: `close()` leaves them leased, also when the process is
-   * killed they stay, and a later proxy with the same file finds each when a client of its name comes. Not the end of a process without
-   * `close()`, which releases all browsers. Such a browser is destroyed when it is released. If the proxy never comes back, the inactivity
-   * timeout of the service ends the leases. Needs `lifetime`, and a service that can be asked for them: `kernel`, `steel`; not with
-   * `share`, `allowedHosts` or `baseUrl: 'local'`. The file has names and ids, and no URL and no token. One proxy at a time uses it. Of such
-   * browsers, `releaseOnCrash` releases none.
+   * Path of a file by which browsers with a name outlive this proxy. `close()` leaves them leased, also when the process is
+   * killed they stay, and a later proxy with the same file finds each when a client of its name comes. Not the end of a
+   * process without `close()`, which releases all browsers. Such a browser is destroyed when it is released. If the proxy
+   * never comes back, the inactivity timeout of the service ends the leases. Needs `lifetime`, and a service that can be
+   * asked for them: `kernel`, `steel`; not with `share`, `allowedHosts` or `baseUrl: 'local'`. The file has names and ids,
+   * and no URL and no token. One proxy at a time uses it. Of such browsers, `releaseOnCrash` releases none.
    */
   keepFile?: string | undefined;
   /** Called with every event of a client. */

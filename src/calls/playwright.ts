@@ -31,11 +31,13 @@ export interface PlaywrightAttachOptions<Session extends object = BrowserSession
   extends AttachOptions<PlaywrightTypes, Session>, PlaywrightOptions {}
 
 /**
- * Leases a browser, connects Playwright to it, calls `fn` once, always releases the browser, and returns the result of `fn`
- * with the links to the replays of this lease.
+ * Calls `fn` once with a leased browser that Playwright drives, and always releases the browser. Returns the
+ * value of `fn` with the links to the replays of this lease.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
  * @param fn The callback, called with `{ browser, context, page, session, signal }`.
+ * @param options Most calls need at most `replays`, `timeout`, `acquireTimeout`, `contextOptions` and `release`. All of them, in
+ *   groups: {@link RunOptions}.
  * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
  *   `CallbackTimeoutError`, `LeaseExpiredError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
  * @example

@@ -48,11 +48,13 @@ interface OwnContext {
 }
 
 /**
- * Leases a browser, connects Puppeteer to it, calls `fn` once, always releases the browser, and returns the result of `fn`
- * with the links to the replays of this lease. `protocol: 'bidi'` uses WebDriver BiDi.
+ * Calls `fn` once with a leased browser that Puppeteer drives, and always releases the browser. Returns the
+ * value of `fn` with the links to the replays of this lease. `protocol: 'bidi'` uses WebDriver BiDi.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
  * @param fn The callback, called with `{ browser, page, session, signal }`, and `context` with `context: 'new'` or `contextOptions`.
+ * @param options Most calls need at most `replays`, `timeout`, `acquireTimeout`, `contextOptions` and `release`. All of them, in
+ *   groups: {@link RunOptions}.
  * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
  *   `CallbackTimeoutError`, `LeaseExpiredError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
  * @example

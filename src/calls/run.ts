@@ -27,7 +27,7 @@ export interface Timings extends FeatureTimes {
 
 /** The parts of a result besides those of the heart. */
 interface AddedResults extends FeatureResults {
-  /** Milliseconds in each stage. */
+  /** Milliseconds in each stage: `acquire`, `connect`, `callback`, `cleanup`, `replays`, `release`, and `total`. */
   timings: Timings;
 }
 
@@ -46,8 +46,7 @@ export interface FailedRun<Session extends object = BrowserSession>
   extends Omit<FailedLease<Session>, 'timings'>, AddedResults {}
 
 /**
- * Returns the run behind an error that `withPooledBrowser` or `leaseBrowser` threw, so that a failed test has its replay
- * links. The error itself is unchanged.
+ * Returns the run behind an error of a call, with its replays. The error itself is unchanged.
  *
  * @returns `undefined` if the value belongs to no run, if it is not an object, or if several runs threw the same object
  *   (for example the reason of a shared signal). The event `ended` has the summary of each call.

@@ -28,7 +28,7 @@ export interface PoolProxy extends AsyncDisposable {
    * `chromium.connect(playwrightUrl)`. Undefined if the folder has no playwright-core, or one below 1.59, and with `secret: false`.
    */
   readonly playwrightUrl: string | undefined;
-  /** Numbers of clients that use a browser or wait for one, and of browsers that are leased, with those of no client. */
+  /** Numbers of clients and leased browsers. `leased` counts browsers without a client, too. */
   readonly counts: { readonly connected: number; readonly waiting: number; readonly leased: number };
   /**
    * Disconnects all clients, and waits until their browsers are released. A browser that the service leases later, for a client
@@ -38,8 +38,9 @@ export interface PoolProxy extends AsyncDisposable {
 }
 
 /**
- * Serves an address on this machine at which any program can use a pool, by CDP or WebDriver BiDi: each connection leases a
- * browser, and releases it when it ends. A name at the end of the path (`/alice`) names a browser that outlasts its connection, and its lease.
+ * Serves an address on this machine at which each connection of a program leases a browser. The programs use CDP, WebDriver
+ * BiDi or Playwright's own protocol. A name at the end of the path (`/alice`) names a browser that outlasts its connection,
+ * and its lease.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment, or several in the order in
  *   which they are asked. The option `limit` of each is the number of its browsers that are leased at once.

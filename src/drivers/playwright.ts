@@ -41,7 +41,7 @@ export interface PlaywrightHandles {
 
 /** The option of every function for Playwright: which copy of the library to use. */
 export interface PlaywrightOptions {
-  /** The caller's own copy of the library: `chromium` of playwright, @playwright/test or patchright. */
+  /** The caller's own copy of the library: `chromium` of playwright, `@playwright/test` or patchright. */
   chromium?: Pick<BrowserType, 'connectOverCDP'> | undefined;
 }
 

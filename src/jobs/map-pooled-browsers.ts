@@ -60,7 +60,7 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
 }
 
 /**
- * Reads the outcomes in a checkpoint of `mapPooledBrowsers`, in the order in which they were written. The file of a job
+ * Reads the outcomes in a checkpoint of `mapPooledBrowsers`, in their order. The file of a job
  * that still runs, or that was killed, may have several outcomes of an input that was run again; the last one counts.
  * An incomplete line at the end, left by a killed job, is ignored.
  *

@@ -59,7 +59,7 @@ export interface JobOptions {
    */
   pagesPerLease?: number | undefined;
   /**
-   * How strictly one task is separated from the next task in the same browser.
+   * How tasks in one browser are isolated: `'context'`, `'storage'` or `'none'`.
    * @default 'context'
    */
   isolation?: Isolation | undefined;
@@ -102,7 +102,7 @@ export interface JobOptions {
    * @default 0
    */
   hostDelay?: number | undefined;
-  /** Receives the progress of the job: every 100 ms to 1 s, and when the job ends. Default: none. */
+  /** Receives the progress of the job, at least every second. Default: none. */
   onProgress?: ((progress: MapProgress) => void) | undefined;
 }
 
@@ -115,8 +115,8 @@ export interface InputOptions<ContextOptions extends object = object, Input = un
    */
   contextOptions?: ContextOptions | ((input: Input, index: number) => ContextOptions | undefined) | undefined;
   /**
-   * Names the host of an input, for `hostConcurrency` and `hostDelay`; `undefined`: the input has no limits. An error that the
-   * function throws ends the job. Default: host and port of an input that is a URL, or has a `url`.
+   * Names the host of an input, for `hostConcurrency` and `hostDelay`. `undefined`: the input has no limits. An error that the
+   * function throws ends the job. Default: of the URL. That is host and port of an input that is a URL, or has a `url`.
    */
   hostOf?: ((input: Input) => string | undefined) | undefined;
 }
@@ -124,13 +124,13 @@ export interface InputOptions<ContextOptions extends object = object, Input = un
 /** The options of `mapPooledBrowsers` that concern tasks. */
 export interface TaskOptions extends JobOptions {
   /**
-   * How often a failed task is retried, after a back-off. If its browser was lost, the task runs in another browser. A
+   * How often a failed task is retried. If its browser was lost, the task runs in another browser. A
    * browser that fails before the task has begun does not use up a retry.
    * @default 0
    */
   retries?: number | undefined;
   /**
-   * Number of failed inputs at which the job stops: no more tasks start, and the running tasks end. The loop receives
+   * Number of failed inputs at which the job stops. No more tasks start, and the running tasks end. The loop receives
    * their outcomes, and then `TooManyFailuresError`. With a checkpoint, the job can be resumed.
    * @default Infinity
    */

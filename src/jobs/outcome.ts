@@ -25,7 +25,7 @@ interface OutcomeFacts<Input, Session extends object> {
    * released. Other recordings are known only then: the event `replays` lists them by session id.
    */
   replays: readonly Replay[];
-  /** Link to the moment at which the last attempt failed, in a recording that this process made. */
+  /** Link to the moment at which the last attempt failed, in a recording of this process. */
   moment?: string;
   /** Paths of the files that the option `artifacts` collected, of all attempts. */
   artifacts: readonly string[];
@@ -38,7 +38,7 @@ export interface FulfilledOutcome<Input, Value, Session extends object = Browser
   Input,
   Session
 > {
-  /** Distinguishes the two kinds of outcomes. */
+  /** `'fulfilled'` or `'rejected'`. */
   status: 'fulfilled';
   /** The value that the callback returned. */
   value: Value;
@@ -49,9 +49,9 @@ export interface RejectedOutcome<Input, Session extends object = BrowserSession>
   Input,
   Session
 > {
-  /** Distinguishes the two kinds of outcomes. */
+  /** `'fulfilled'` or `'rejected'`. */
   status: 'rejected';
-  /** The error that the callback threw, unchanged, or a `TaskTimeoutError`, or a `BrowserLostError`. */
+  /** The error of the task, unchanged, `TaskTimeoutError` or `BrowserLostError`. */
   reason: unknown;
 }
 

@@ -10,7 +10,7 @@ export interface RunningAttempt extends AttemptFacts {
 
 /** An attempt that failed. The task may be retried. */
 export interface FailedAttempt extends AttemptFacts {
-  /** The error that the callback threw, unchanged, or a `TaskTimeoutError`, or a `BrowserLostError`. */
+  /** The error of the task, unchanged, `TaskTimeoutError` or `BrowserLostError`. */
   error: unknown;
 }
 

@@ -12,7 +12,7 @@ export interface PuppeteerMapOptions<Input = unknown, Session extends object = B
   extends MapOptions<PuppeteerTypes, Input, Session>, PuppeteerOptions {}
 
 /**
- * Calls `fn` for every input, on browsers leased from a pool with Puppeteer, and yields the outcome of each input. A failed
+ * Calls `fn` for every input, on leased browsers that Puppeteer drives, and yields the outcomes. A failed
  * task is an outcome, not an error of the loop. Leaving the loop ends the running tasks and releases all browsers.
  * `await mapPooledBrowsers(…)` needs no loop: it drops the values and resolves to a summary. Do not return the object from an
  * async function, which would await it.

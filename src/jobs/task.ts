@@ -32,7 +32,7 @@ export class Task<Input, Value, Session extends object> {
   readonly artifacts: string[] = [];
   /** The files that all attempts downloaded. */
   readonly downloads: Download[] = [];
-  /** Link to the moment at which the last attempt failed, in a recording that this process made. */
+  /** Link to the moment at which the last attempt failed, in a recording of this process. */
   moment: string | undefined;
   /** Number of attempts that were started. */
   attempts: number;

@@ -8,7 +8,7 @@ export type { AnyStep } from '../shared/telemetry.js';
 
 /** The events of a lease and their facts, by `type`, in their usual order. `Summary` is the result with the parts of the features. */
 export interface LeaseSteps<Session extends object = BrowserSession, Summary = FailedLease<Session>> {
-  /** Other calls of this process are before this one in the queue for the pool; `ahead` is their number. */
+  /** `ahead` calls of this process wait before this one for the pool. */
   queued: { ahead: number };
   /**
    * An acquire request is about to be sent. `attempt` is its number, from 1; `waited` the ms since the call began;
@@ -17,13 +17,13 @@ export interface LeaseSteps<Session extends object = BrowserSession, Summary = F
   acquiring: { attempt: number; waited: number; timeLeft: number };
   /** The acquire request leased no browser, and another one follows. `error` is missing if the service just had none. */
   waiting: { attempt: number; waited: number; error?: Error };
-  /** The pool `from` had no browser, or could not be used, with `error` if there is one: the pool `to` is asked next. */
+  /** The pool `to` is asked after the pool `from`. `error` is the reason; without it, the pool had no browser. */
   failover: { from: string; to: string; error?: Error };
   /** A browser was leased. `attempt` is the number of the lease: an unreachable browser is followed by another lease. */
   acquired: { session: Session; sessionId: string; attempt: number };
   /** The library begins to connect. */
   connecting: { sessionId: string; library: string; protocol: string };
-  /** Unresponsive pages of an earlier lease kept the library from connecting, and were closed. */
+  /** Unresponsive pages of an earlier lease were closed. They kept the library from connecting. */
   'unresponsive-pages-closed': { sessionId: string; urls: string[] };
   /** A page is usable. */
   connected: { sessionId: string };
@@ -41,7 +41,7 @@ export interface LeaseSteps<Session extends object = BrowserSession, Summary = F
   reconnected: { sessionId: string };
   /** The session has no connection, and the service will end it after `timeLeft` ms. */
   'session-expiring': { sessionId: string; timeLeft: number };
-  /** The contexts of the lease were closed, and the browser was cleaned; with `error` if something may be left. */
+  /** The browser was cleaned; with `error` if something may be left. The contexts of the lease were closed. */
   'cleaned-up': { sessionId: string; error?: Error };
   /** The call is over; `error` is what it throws. With `awaitRelease: false` the event of the release follows. */
   ended: { status: 'succeeded' | 'failed'; summary: Summary; error?: unknown };

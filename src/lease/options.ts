@@ -38,7 +38,7 @@ export type WorkWith<Handles, Value, Session extends object> = (
 /** Backoff between acquire requests, with the options of p-retry. */
 export interface RetryOptions {
   /**
-   * Maximum number of retries of one call: of requests that failed, or were answered too early.
+   * Maximum number of retries of one call.
    * @default Infinity
    */
   retries?: number | undefined;
@@ -75,16 +75,17 @@ const retry = checksOf<RetryOptions>()({
 /** How a browser is acquired. */
 export interface AcquisitionOptions extends OwnerOptions {
   /**
-   * Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`, unique among the active leases. With a name, a repeated
+   * Name of the lease, unique among the active ones. It has 1 to 255 letters, digits, `.`, `_` or `-`. With a name, a repeated
    * acquire request can't lease a second browser: it fails with `LeaseNameTakenError`.
    */
   name?: string | undefined;
   /**
-   * Up to 50 key-value pairs; a service that stores fewer refuses more before the first request. The library adds the tag `pooled-browser-lease`, by which it recognizes its own lease.
+   * Up to 50 key-value pairs. A service that stores fewer refuses more before the first request. The library adds the tag
+   * `pooled-browser-lease`, by which it recognizes its own lease.
    */
   tags?: Readonly<Record<string, string>> | undefined;
   /**
-   * What the session should have: region, viewport, proxy, timeout, stealth, profile. A service, or a pool, that has nothing like
+   * What the session should have, in words that mean the same at every service. A service, or a pool, that has nothing like
    * one of them refuses it by name before the first request; of several pools, such a pool is not asked. Default: as the pool is.
    */
   sessionOptions?: SessionOptions | undefined;
@@ -94,27 +95,27 @@ export interface AcquisitionOptions extends OwnerOptions {
    */
   acquireTimeout?: number | undefined;
   /**
-   * Time in ms after which a call fails with `PoolConnectionError` if this process could never connect to the service. After
+   * Time to reach the service for the first time, in ms; then the call fails with `PoolConnectionError`. After
    * a first connection, only `acquireTimeout` applies, so that calls wait for a service that restarts.
    * @default 30_000
    */
   unreachableTimeout?: number | undefined;
   /**
-   * With several pools: time in ms for a pool to lease a browser, before the next one is asked. A pool that can't be reached, has an
+   * Time in ms after which the next of several pools is asked. A pool that can't be reached, has an
    * outage, or refuses for quota or payment is left at once.
    * @default 10_000
    */
   failoverAfter?: number | undefined;
   /**
-   * Time that each acquire request asks the service to wait, in ms, rounded up to seconds. `false`: the service decides.
+   * Time that each acquire request waits at the service, in ms, rounded up to seconds. `false`: the service decides.
    * @default 25_000
    */
   pollTimeout?: number | false | undefined;
   /** Backoff between acquire requests that fail or are answered too early. */
   retry?: RetryOptions | undefined;
   /**
-   * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and another
-   * one leased.
+   * Maximum number of browsers to lease for one call. A browser that can't be reached is released for destruction, and
+   * another one leased.
    * @default 2
    */
   connectAttempts?: number | undefined;
@@ -139,9 +140,9 @@ export const markOf = ({ owner }: Checked<typeof acquisitionChecks>) => (owner ?
 /** How a lease ends. */
 export interface EndOptions<Session extends object = object> {
   /**
-   * `'auto'`: reuse the browser if it is healthy and was cleaned, otherwise destroy it; `'reuse'`: reuse it as it is, with
-   * cookies and pages; `'destroy'`; `'leave'`: leave it leased; or a function that returns one of these. If it throws, the
-   * browser is released as with `'auto'`.
+   * `'auto'`: clean and reuse the browser, or destroy it; `'reuse'`: as it is; `'destroy'`; `'leave'`: leave it leased; or
+   * a function that returns one of these. `'auto'` destroys a browser that is unhealthy or could not be cleaned. If it
+   * throws, the browser is released as with `'auto'`.
    * @default 'auto'
    */
   release?: 'auto' | ReleaseChoice | ((outcome: LeaseOutcome<Session>) => 'auto' | ReleaseChoice) | undefined;
@@ -151,13 +152,13 @@ export interface EndOptions<Session extends object = object> {
    */
   releaseTimeout?: number | undefined;
   /**
-   * Starts a small guard process that releases the browser if this process is killed (SIGKILL, out of memory). At any other
+   * Releases the browser also if this process is killed (SIGKILL, out of memory). A small guard process does so. At any other
    * end of the process, the browser is released without this option. In a worker thread, which receives no signal, each lease
    * has a guard.
    * @default false
    */
   releaseOnCrash?: boolean | undefined;
-  /** Aborts the call at any point; the promise rejects with the signal's reason. */
+  /** Aborts the call at any point. The promise rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
@@ -193,7 +194,7 @@ export interface LibraryTypes {
 /** How the library connects. */
 export interface ConnectionOptions<Library extends LibraryTypes = LibraryTypes> {
   /**
-   * Time to connect until a page is usable, in ms.
+   * Time until a page is usable, in ms.
    * @default 30_000
    */
   connectTimeout?: number | undefined;
@@ -232,7 +233,7 @@ export interface CallbackOptions {
    */
   timeout?: number | undefined;
   /**
-   * `false`: resolve before the browser is cleaned and released; `released` is then `'pending'`, and events report the results.
+   * `false`: resolve before the browser is cleaned and released. Then `released` is `'pending'`, and events report the results.
    * The library can't reach the browser any longer. `pool.close()` and the end of the process wait for the release.
    * @default true
    */
@@ -247,7 +248,7 @@ export const callbackChecks = checksOf<CallbackOptions>()({
 /** How a lost connection is replaced. */
 export interface ReconnectOptions {
   /**
-   * Replaces a lost connection while the session lasts: `'eager'` immediately, `'lazy'` when the browser is next used. No call
+   * Replaces a lost connection: `'eager'` at once, `'lazy'` at the next use. No call
    * is repeated. `false`: the browser is lost with its connection.
    * @default false
    */

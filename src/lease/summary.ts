@@ -47,13 +47,13 @@ export interface LeaseSummary<Session extends object = BrowserSession> {
   session: Session;
   /** What happened to the browser; `'pending'` only with `awaitRelease: false`. */
   released: Released | 'pending';
-  /** Id or name of the pool that leased the browser; of a failed call, of the last pool that was asked. */
+  /** The pool that leased the browser; of a failed call, the last one that was asked. */
   pool: string;
   /** Number of acquire requests. */
   acquireAttempts: number;
-  /** Number of acquire requests that may have leased an unknown browser: also one that is open when the call ends. */
+  /** Number of acquire requests that may have leased an unknown browser. One that is open when the call ends counts, too. */
   unknownAcquires: number;
-  /** Milliseconds in each stage. */
+  /** Milliseconds in each stage: `acquire`, `connect`, `callback`, `cleanup`, `replays`, `release`, and `total`. */
   timings: StageTimes;
   /** Errors of features, cleanup and release. They never fail the run. */
   cleanupErrors: readonly Error[];

@@ -36,7 +36,7 @@ export interface LocalPoolOptions {
   /** Access token that clients must send: at least 8 visible ASCII characters. Default: a random token. */
   token?: string | undefined;
   /**
-   * `'firefox'`: browsers with WebDriver BiDi only, without recordings, live view and pictures on the dashboard.
+   * `'firefox'`: browsers with WebDriver BiDi only. They have no recordings, no live view and no pictures on the dashboard.
    * @default 'chromium'
    */
   browser?: LocalBrowserKind | undefined;

@@ -62,8 +62,8 @@ export interface LocalPoolSettings {
    */
   timeoutSeconds?: number | undefined;
   /**
-   * Percent of `size` that the pool replaces per minute. The first fill is not delayed. Default: none; a destroyed browser is
-   * replaced immediately.
+   * Percent of `size` that the pool replaces per minute. The first fill is not delayed. Default: none. A destroyed browser
+   * is replaced immediately.
    */
   fillRatePerMinute?: number | undefined;
   /**
@@ -71,11 +71,11 @@ export interface LocalPoolSettings {
    * @default 'about:blank'
    */
   startUrl?: string | undefined;
-  /** Size of the window. Default: 1920 x 1080; without windows, a size in which pages have 1280 x 720. */
+  /** Size of the window. Default: 1920 x 1080. Without windows, it is a size in which pages have 1280 x 720. */
   viewport?: LocalPoolViewport | undefined;
   /**
-   * Telemetry that the sessions report. The timelines of recordings contain the enabled categories. Default: none is reported;
-   * timelines contain console, page, interaction, network and connection.
+   * Telemetry that the sessions report. The timelines of recordings contain the enabled categories. Default: none.
+   * Timelines contain console, page, interaction, network and connection.
    */
   telemetry?: LocalPoolTelemetry | undefined;
   /**

@@ -27,7 +27,7 @@ export interface LocalPool extends AsyncDisposable {
   /** The access token. It is not enumerable: `inspect` and JSON of this object do not contain it. */
   readonly token: string;
   /**
-   * URL of a page that shows all browsers, leases and recordings, and can end leases. It contains a secret, and works until
+   * URL of a page that shows browsers, leases and recordings. It contains a secret, and works until
    * the pool closes. Not enumerable.
    */
   readonly dashboardUrl: string;

@@ -16,7 +16,7 @@ export type Shown =
 
 type Methods = Readonly<Record<string, Shown>>;
 
-/** The assertions of @playwright/test call this method, which is not public. If a version has none, no assertion is noted. */
+/** The assertions of `@playwright/test` call this method, which is not public. If a version has none, no assertion is noted. */
 export const ASSERTION = '_expect';
 
 function methods(names: Partial<Readonly<Record<Shown, string>>>): Methods {

@@ -168,7 +168,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     await this.#send(flush(this.idOrName), { facts: this.#facts(), signal });
   }
 
-  /** Lists all replays of a session, including those of earlier and later leases of the same browser. */
+  /** Lists the replays of a session, of all its leases. */
   async replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
     const how = this.#read(requestChecks, options, 'replays', sessionId);
     const { list, read, session } = this.#supported(this.#service.replays, 'no recordings');
@@ -218,7 +218,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
   }
 
   /**
-   * Downloads the video of a recording, after waiting until the service has written it. Recordings outlive their sessions.
+   * Downloads the video of a recording, when the service has written it. Recordings outlive their sessions.
    *
    * @param path Path of the file; an existing file is replaced when the download is complete.
    * @throws ReplayNotReadyError after the option `timeout`; PoolServiceError, PoolConnectionError, PoolResponseError;
@@ -251,7 +251,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
   }
 
   /**
-   * Ends the running calls: their signals abort with a `PoolClosedError`, and their browsers are released. A browser that an
+   * Ends the running calls with `PoolClosedError`, and releases their browsers. A browser that an
    * open acquire request leases later is released, too. Waits for all of that, then closes the connections. Later calls are
    * refused. Sessions that `acquire()` has returned stay leased.
    */

@@ -13,16 +13,16 @@ interface RequestedLease {
 /** The events of a pool and their facts, by `type`. */
 interface PoolSteps {
   /**
-   * The service leased a browser after the call was aborted, or in a response that was broken or lost; the pool releases the
-   * browser.
+   * The service leased a browser that no call awaits; the pool releases it. The call was aborted, or the
+   * response was broken or lost.
    */
   'grant-orphaned': RequestedLease & { sessionId: string };
-  /** The outcome of an acquire request is unknown; a browser may be leased until its inactivity timeout. */
+  /** The outcome of an acquire request is unknown. A browser may be leased until its inactivity timeout. */
   'outcome-unknown': RequestedLease & { error: Error };
   /** A browser was released, or its session no longer exists. */
   released: { pool: string; sessionId: string; released: 'reused' | 'destroyed' };
   /**
-   * A browser stays leased until its inactivity timeout, or the outcome of its release is unknown (`error.released`).
+   * A browser could not be released, or the outcome is unknown (`error.released`). It may stay leased until its inactivity timeout.
    */
   'release-failed': { pool: string; sessionId: string; error: ReleaseError };
 }

@@ -37,23 +37,23 @@ export interface LocalOptions {
    */
   browser?: LocalBrowserKind | undefined;
   /**
-   * Maximum number of browsers, which start when they are needed. Default: the environment variable `BROWSER_POOL_LOCAL_SIZE`, or one
-   * for each processor core and 400 MB of memory, of a container its own.
+   * Maximum number of browsers. They start when they are needed. Default: `BROWSER_POOL_LOCAL_SIZE`, or one for each core
+   * and 400 MB. In a container, its own cores and memory count.
    */
   size?: number | undefined;
   /**
-   * Leases after which a browser is replaced: what each of them leaves in it adds up. A browser that holds more memory than its share of
+   * Leases after which a browser is replaced. A browser that holds more memory than its share of
    * the machine, at most 1 GB, is replaced earlier (on Linux).
    * @default 100
    */
   maxLeases?: number | undefined;
   /**
-   * Opens windows, for people who watch. It needs a whole Chromium or Firefox; without a screen, Xvfb is started. Default: whether the
-   * environment variable `BROWSER_POOL_LOCAL_HEADFUL` is `1`.
+   * Opens windows, for people who watch. It needs a whole Chromium or Firefox; without a screen, Xvfb is started. Default:
+   * whether `BROWSER_POOL_LOCAL_HEADFUL` is `1`.
    */
   headful?: boolean | undefined;
   /**
-   * The sessions have a page to watch and to control the browser (`liveViewUrl`), also without a window. Browsers with windows always
+   * Gives each session a page to watch and control it (`liveViewUrl`), also without a window. Browsers with windows always
    * have it.
    * @default false
    */
@@ -64,10 +64,9 @@ export interface LocalOptions {
    */
   args?: readonly string[] | undefined;
   /**
-   * Folder of the recordings, which stay after the process: each has its own folder with its video and a page that shows
-   * the video and its timeline. `replay_view_url` is the `file:` URL of the page. The folder is created for the first
-   * recording. Default: the environment variable `BROWSER_POOL_LOCAL_RECORDINGS`, or `pooled-browser-recordings` in the
-   * working directory.
+   * Folder of the recordings, which stay after the process. Each has a folder with its video and a page that shows the
+   * video and its timeline. `replay_view_url` is the `file:` URL of the page. The folder is created for the first
+   * recording. Default: `BROWSER_POOL_LOCAL_RECORDINGS`, or `pooled-browser-recordings`.
    */
   recordings?: string | undefined;
   /**
@@ -80,37 +79,34 @@ export interface LocalOptions {
 /** Options of `new BrowserPool`. */
 export interface BrowserPoolOptions<Session extends object = BrowserSession> {
   /**
-   * The service, from `pooled-browser/services`, or one of your own. Default: the environment variable
-   * `BROWSER_POOL_SERVICE` with the name of a service, or `kernel`.
+   * The service, from `pooled-browser/services`, or one of your own. Default: `BROWSER_POOL_SERVICE`, or `kernel`.
    */
   service?: BrowserService<Session> | undefined;
   /**
-   * Address of the service, or `'local'` for Chromium on this machine, which starts with the first request and ends with this
-   * process. Default: the address of a `service` such as `cdp(url)`; or the environment variable `BROWSER_POOL_BASE_URL`; or
-   * the address that the service has by itself.
+   * Address of the service, or `'local'` for Chromium on this machine. It starts with the first request and ends with this
+   * process. Default: that of the `service`, or `BROWSER_POOL_BASE_URL`.
    */
   baseUrl?: string | undefined;
   /**
-   * The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`, for the address in `BROWSER_POOL_BASE_URL`;
-   * without that variable, for the service of the environment at any address. It is not sent to other services. Then the
-   * variable of the service itself, such as `BROWSERBASE_API_KEY`, for its own address.
+   * The access token. Default: `BROWSER_POOL_ACCESS_TOKEN`. It is sent to the address in `BROWSER_POOL_BASE_URL`; without
+   * that variable, to the service of the environment at any address, and never to other services. Then the variable of the
+   * service itself counts, such as `BROWSERBASE_API_KEY`, for its own address.
    */
   token?: Token | undefined;
   /** Most leases of this process in this pool at once; further calls wait. Default: the service's limit, or none. */
   limit?: number | undefined;
   /**
-   * Allows a service without TLS (http and ws) that is not on this machine, for private networks.
+   * Allows a service without TLS on another machine, for private networks.
    * @default false
    */
   insecure?: boolean | undefined;
   /**
-   * The HTTP proxy of all requests and WebSockets: a URL such as `http://user:password@proxy.example.com:3128`, or `false`.
-   * Loopback is never proxied. Default: the environment variables `HTTPS_PROXY` (https, wss), `HTTP_PROXY` (http, ws) and
-   * `NO_PROXY`, also in lower case.
+   * URL of the HTTP proxy of all requests and WebSockets, or `false`. Example: `http://user:password@proxy.example.com:3128`.
+   * Loopback is never proxied. Default: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. They count in lower case, too.
    */
   proxy?: string | false | undefined;
   /**
-   * Certificates of private authorities, in PEM text, that are trusted besides those of Node, of the service and of a proxy.
+   * Certificates of private authorities, in PEM text, for the service and for a proxy.
    * Node itself reads the environment variable `NODE_EXTRA_CA_CERTS`.
    */
   ca?: string | undefined;
@@ -127,8 +123,8 @@ export interface RequestOptions {
 /** Whether a lease says who has it. */
 export interface OwnerOptions {
   /**
-   * `false`: without the tag `pooled-browser-owner`, which has the host name and the process id, by which the command `leases`
-   * finds the leases of a crashed machine.
+   * Whether the lease has the tag `pooled-browser-owner`, with host name and process id. By it the command `leases` finds
+   * the leases of a crashed machine.
    * @default true
    */
   owner?: boolean | undefined;

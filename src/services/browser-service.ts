@@ -26,16 +26,15 @@ export interface SessionOptions {
   /** Size of the window in CSS pixels. */
   viewport?: { width: number; height: number } | undefined;
   /**
-   * `true`: a proxy of the service; `{ country }`: one in this country, by two letters such as `de`; a URL: yours, with its user and
-   * password; `{ id }`: one that is stored at the service; `false`: none.
+   * `true`: a proxy of the service; `{ country: 'de' }`; `{ id }` of a stored one; the URL of yours; `false`: none.
    */
   proxy?: boolean | string | { country: string } | { id: string } | undefined;
-  /** Milliseconds after which the service ends the session, whatever happens in it. Rounded up to the unit of the service. */
+  /** Milliseconds after which the service ends the session. Rounded up to the unit of the service. */
   timeout?: number | undefined;
-  /** Hides from web pages that a program drives the browser, as well as the service can. */
+  /** Hides from web pages that a program drives the browser. */
   stealth?: boolean | undefined;
   /**
-   * The profile (cookies and logins) that the browser begins with: its id or name, whichever the service has. `save: true`: what the
+   * Id or name of the profile (cookies and logins) with which the browser begins. `save: true`: what the
    * lease changes in it stays.
    */
   profile?:

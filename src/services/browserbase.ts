@@ -88,7 +88,7 @@ const METADATA_LIMIT = 512;
 const YEAR_2001 = 1e12;
 
 /**
- * Browserbase, by the types of @browserbasehq/sdk 2.21.0 and its documentation; not run against the service.
+ * Browserbase, by the types of `@browserbasehq/sdk` 2.21.0 and its documentation; not run against the service.
  *
  * Without `keepAlive`, a session ends with its connection.
  *

@@ -57,7 +57,7 @@ const LONGEST_ID = 32;
 
 /**
  * Browserless, in its cloud or self-hosted. By default each connection starts a browser, which ends with it; the number of
- * browsers and of waiting connections is that of the service. Tested with the package @browserless.io/browserless 2.42.0.
+ * browsers and of waiting connections is that of the service. Tested with the package `@browserless.io/browserless` 2.42.0.
  *
  * With `session`, the Session API of its cloud, by its documentation; not run against the service.
  */

@@ -53,7 +53,7 @@ export interface HyperbrowserOptions {
 }
 
 /**
- * Hyperbrowser, by the types of @hyperbrowser/sdk 0.92.6 and its documentation; not run against the service.
+ * Hyperbrowser, by the types of `@hyperbrowser/sdk` 0.92.6 and its documentation; not run against the service.
  *
  * Sessions have no names and no tags, so a lost response is reported, not found.
  *

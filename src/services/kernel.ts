@@ -215,7 +215,7 @@ function withOptions({ projectId, telemetry, create }: KernelOptions = {}): Brow
 }
 
 /**
- * The service of the given API, and every service with the same one: kernel.sh, by the types of @onkernel/sdk 0.84.0. It is the
+ * The service of the given API, and every service with the same one: kernel.sh, by the types of `@onkernel/sdk` 0.84.0. It is the
  * default. `kernel` itself is the service without settings: `service: kernel`, `service: { ...kernel, release }`,
  * `service: kernel({ projectId })`. `kernel({ create })` needs no pool.
  */

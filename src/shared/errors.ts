@@ -54,7 +54,7 @@ export class PooledBrowserError extends Error {
 
 Object.defineProperty(PooledBrowserError.prototype, OWN, { value: true });
 
-/** Returns true for an error of this library, also of another copy of it. */
+/** Whether a value is an error of this library, of any copy of it. */
 export function isPooledBrowserError(error: unknown): error is PooledBrowserError {
   try {
     return isError(error) && OWN in error;
@@ -127,7 +127,7 @@ export class InvalidOptionError extends PooledBrowserError {
   }
 }
 
-/** An optional peer dependency that the call needs is not installed, or is too old. */
+/** A library that the call needs is not installed, or is too old. */
 export class MissingLibraryError extends PooledBrowserError {
   override readonly name = 'MissingLibraryError' as const;
   override readonly code = 'ERR_MISSING_LIBRARY' as const;

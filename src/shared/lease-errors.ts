@@ -1,7 +1,7 @@
 import { duration, PooledBrowserError, type ErrorFacts } from './errors.js';
 import { isError } from './globals.js';
 
-/** No browser became available within `acquireTimeout`, or within the retries of `retry.retries`. */
+/** No browser became available within `acquireTimeout` or `retry.retries`. */
 export class AcquireTimeoutError extends PooledBrowserError {
   override readonly name = 'AcquireTimeoutError' as const;
   override readonly code = 'ERR_ACQUIRE_TIMEOUT' as const;
@@ -22,7 +22,7 @@ export function isAcquireTimeoutError(error: unknown): error is AcquireTimeoutEr
 }
 
 /**
- * The name of the lease is in use, possibly by an earlier acquire request of the same call whose outcome is unknown
+ * The name of the lease is in use. The user may be an earlier acquire request of the same call, whose outcome is unknown
  * (event `outcome-unknown`). The service's error is the `cause`.
  */
 export class LeaseNameTakenError extends PooledBrowserError {
@@ -87,7 +87,7 @@ export function isBrowserLostError(error: unknown): error is BrowserLostError {
   return isError(error) && error.name === 'BrowserLostError' && 'reason' in error;
 }
 
-/** The connection was lost during `use`, and the lease continues with a new connection. The call is not repeated. */
+/** The connection was lost during `use`, and the lease continues. The call is not repeated. */
 export class ConnectionDroppedError extends PooledBrowserError {
   override readonly name = 'ConnectionDroppedError' as const;
   override readonly code = 'ERR_CONNECTION_DROPPED' as const;
@@ -125,7 +125,10 @@ export function isHandoffTimeoutError(error: unknown): error is HandoffTimeoutEr
   return isError(error) && error.name === 'HandoffTimeoutError' && 'timeout' in error;
 }
 
-/** A method of the lease, or of its browser, contexts, pages or frames, was called after its end. The library's error is the `cause`. */
+/**
+ * A method of the lease or of its pages was called after its end. The same holds for its browser, contexts and frames. The
+ * library's error is the `cause`.
+ */
 export class LeaseOverError extends PooledBrowserError {
   override readonly name = 'LeaseOverError' as const;
   override readonly code = 'ERR_LEASE_OVER' as const;
@@ -171,19 +174,19 @@ export function isLeaseExpiredError(error: unknown): error is LeaseExpiredError 
   return isError(error) && error.name === 'LeaseExpiredError' && 'lifetime' in error;
 }
 
-/** The browser could not be cleaned, or a step of the end of the lease failed. The message says which. The run does not fail. */
+/** The browser could not be cleaned, or another step of the end failed. The message says which. The run does not fail. */
 export class CleanupError extends PooledBrowserError {
   override readonly name = 'CleanupError' as const;
   override readonly code = 'ERR_CLEANUP' as const;
 }
 
-/** An artifact could not be collected, for example because the page did not respond. The run does not fail. */
+/** An artifact could not be collected. For example, the page did not respond. The run does not fail. */
 export class ArtifactError extends PooledBrowserError {
   override readonly name = 'ArtifactError' as const;
   override readonly code = 'ERR_ARTIFACT' as const;
 }
 
-/** A download did not arrive, for example because it was still running at the end of the lease. The run does not fail. */
+/** A download did not arrive. For example, it was still running at the end of the lease. The run does not fail. */
 export class DownloadError extends PooledBrowserError {
   override readonly name = 'DownloadError' as const;
   override readonly code = 'ERR_DOWNLOAD' as const;
@@ -242,7 +245,7 @@ export class CheckpointError extends PooledBrowserError {
   override readonly code = 'ERR_CHECKPOINT' as const;
 }
 
-/** A queue can't be used: its Redis is unreachable or refuses commands, or another process collects its outcomes. */
+/** A queue can't be used. Its Redis is unreachable or refuses commands, or another process collects its outcomes. */
 export class QueueError extends PooledBrowserError {
   override readonly name = 'QueueError' as const;
   override readonly code = 'ERR_QUEUE' as const;

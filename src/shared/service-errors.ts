@@ -126,7 +126,7 @@ export class PoolResponseError extends PooledBrowserError {
   }
 }
 
-/** The `BrowserPool` was closed: before a call, or during a call, which ended the call. */
+/** The `BrowserPool` was closed, before a call or during it. */
 export class PoolClosedError extends PooledBrowserError {
   override readonly name = 'PoolClosedError' as const;
   override readonly code = 'ERR_POOL_CLOSED' as const;
@@ -136,7 +136,7 @@ export class PoolClosedError extends PooledBrowserError {
   }
 }
 
-/** A browser could not be released in time, or the outcome of its release is unknown. */
+/** A browser could not be released in time, or the outcome is unknown. */
 export class ReleaseError extends PooledBrowserError {
   override readonly name = 'ReleaseError' as const;
   override readonly code = 'ERR_RELEASE' as const;

@@ -7,8 +7,8 @@ export interface Described {
   readonly meaning: string;
   /** The tag `@default`, or the sentence "Default: …" of the docstring. */
   readonly fallback: string;
-  /** The codes of a class of errors. */
-  readonly code?: string;
+  /** The codes of a class of errors, if they do not follow from its name as `ERR_CONNECT` from `ConnectError`. */
+  readonly codes?: string;
 }
 
 /** The public declarations of the package, read with the compiler. */
@@ -41,12 +41,22 @@ export class Declarations {
     );
   }
 
+  /** The groups of names that the docstring of a type lists: `- Title: \`name\`, \`name\``. */
+  groupsOf(entry: string, type: string): [title: string, names: string[]][] {
+    const symbol = this.#symbolOf(entry, type);
+    const text = ts.displayPartsToString(symbol.getDocumentationComment(this.#checker));
+    return [...text.matchAll(/^- (.+?): (.+)$/gm)].map(([, title, names]) => [
+      title!,
+      [...names!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
+    ]);
+  }
+
   /** The exported functions, classes and constants of an entry. */
   valuesOf(entry: string): Described[] {
     return [...this.#exports.get(entry)!]
       .filter(([, symbol]) => symbol.flags & ts.SymbolFlags.Value && !isInternal(symbol))
       .map(([name, symbol]) => {
-        return { ...this.#describe(name, symbol), code: this.#codeOf(symbol) };
+        return { ...this.#describe(name, symbol), codes: this.#codesOf(symbol) };
       });
   }
 
@@ -71,20 +81,27 @@ export class Declarations {
     return new Map(found);
   }
 
-  #codeOf(symbol: ts.Symbol): string {
-    if (!(symbol.flags & ts.SymbolFlags.Class)) return '';
-    const code = this.#checker.getDeclaredTypeOfSymbol(symbol).getProperty('code');
+  #codesOf(symbol: ts.Symbol): string {
+    const code =
+      symbol.flags & ts.SymbolFlags.Class &&
+      this.#checker.getDeclaredTypeOfSymbol(symbol).getProperty('code');
     if (!code) return '';
     const type = this.#checker.getTypeOfSymbol(code);
-    const types = type.isUnion() ? type.types : [type];
-    return types.map((one) => (one.isStringLiteral() ? `\`${one.value}\`` : '')).join(' ');
+    const codes = (type.isUnion() ? type.types : [type]).flatMap((one) =>
+      one.isStringLiteral() ? [one.value] : [],
+    );
+    const usual = `ERR${symbol.name
+      .replace(/Error$/, '')
+      .replaceAll(/[A-Z]/g, '_$&')
+      .toUpperCase()}`;
+    return codes.includes(usual) ? '' : codes.map((one) => `\`${one}\``).join(', ');
   }
 
   #describe(name: string, symbol: ts.Symbol): Described {
     const text = ts.displayPartsToString(symbol.getDocumentationComment(this.#checker));
     const tags = symbol.getJsDocTags(this.#checker).filter((tag) => tag.name === 'default');
     const tagged = tags.map((tag) => `\`${ts.displayPartsToString(tag.text)}\``)[0];
-    const [, said] = /\bDefault: ([\s\S]*?)\.(?:\s|$)/.exec(text) ?? [];
+    const [, said] = /\bDefault:\s+([\s\S]*?)\.(?:\s|$)/.exec(text) ?? [];
     return { name, meaning: firstSentence(text), fallback: tagged ?? said?.replaceAll('\n', ' ') ?? '' };
   }
 }

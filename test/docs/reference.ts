@@ -5,16 +5,19 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { format } from 'prettier';
 import { Declarations, type Described } from './declarations.js';
-import { CALLERS, LEASE_GROUPS, NESTED } from './reference-parts.js';
+import { CALLERS, GUIDES, NESTED } from './reference-parts.js';
 
 const FILE = 'examples/reference.md';
-const MOST_WORDS = 5100;
+const MOST_WORDS = 4000;
 const entries = readdirSync('src').filter((name) => name.endsWith('.ts'));
 const api = new Declarations(entries.map((name) => name.replace('.ts', '')));
 const callers = CALLERS.map(([name, entry, type]) => ({ name, options: api.membersOf(entry, type) }));
 const leaseOptions = new Map(
   callers.slice(0, 3).flatMap(({ options }) => options.map((option) => [option.name, option])),
 );
+
+/** Those that each library has. */
+const runOptions = new Set(api.membersOf('index', 'RunOptions').map(({ name }) => name));
 
 const text = await format(page(), { parser: 'markdown', printWidth: 110, singleQuote: true });
 const words = text.split(/\s+/).length;
@@ -83,31 +86,41 @@ function functions(): string[] {
 }
 
 function optionsOfLease(): string[] {
-  const parts = ['## Options of a lease'];
+  const parts = [
+    '## Options of a lease',
+    '`attachBrowser`, which leases nothing, takes those that do not concern an acquire request.',
+  ];
   const missing = new Set(leaseOptions.keys());
-  for (const { title, names, more } of LEASE_GROUPS) {
+  for (const [title, names] of api.groupsOf('index', 'RunOptions')) {
     const rows = names.map((name) => {
       const option = leaseOptions.get(name);
-      if (!option) throw new Error(`A lease has no option ${name}.`);
-      missing.delete(name);
+      if (!option || !missing.delete(name))
+        throw new Error(`RunOptions has no option ${name}, or in two groups.`);
       return { ...option, meaning: option.meaning + exceptions(name) };
     });
-    parts.push(`### ${title}`, list(rows.flatMap(withMembers)), ...(more ? [`Guides: ${more}.`] : []));
+    const guides = GUIDES[title];
+    parts.push(`### ${title}`, list(rows.flatMap(withMembers)), ...(guides ? [`Guides: ${guides}.`] : []));
   }
-  missing.delete('pool'); // Of `attachBrowser`.
-  if (missing.size > 0)
-    throw new Error(`No group of LEASE_GROUPS has the option ${[...missing].join(', ')}.`);
+  const others = [...missing].filter((name) => name !== 'pool');
+  const unknown = others.filter((name) => runOptions.has(name));
+  if (unknown.length > 0)
+    throw new Error(`The docstring of RunOptions has no group with ${unknown.join(', ')}.`);
+  const rows = others.map((name) => ({
+    ...leaseOptions.get(name)!,
+    meaning: leaseOptions.get(name)!.meaning + exceptions(name),
+  }));
+  parts.push('### Of some functions and libraries', list(rows));
   return parts;
 }
 
-/** The functions that lack an option, or the only ones that have it. */
+/** The functions that lack an option, or the only ones that have it. `attachBrowser` leases nothing, which explains what it lacks. */
 function exceptions(option: string): string {
-  const [having, lacking] = [true, false].map((has) =>
-    callers.filter(({ options }) => options.some(({ name }) => name === option) === has),
-  );
+  const having = callers.filter(({ options }) => options.some(({ name }) => name === option));
+  const lacking = callers.filter((caller) => !having.includes(caller));
+  const named = lacking.filter(({ name }) => name !== 'attachBrowser');
   const names = (list: typeof callers) => list.map(({ name }) => `\`${name}\``).join(', ');
-  if (['chromium', 'puppeteer'].includes(option) || lacking!.length === 0) return '';
-  return having!.length <= lacking!.length ? ` (only ${names(having!)})` : ` (not ${names(lacking!)})`;
+  if (['chromium', 'puppeteer'].includes(option) || named.length === 0) return '';
+  return having.length <= lacking.length ? ` (only ${names(having)})` : ` (not ${names(named)})`;
 }
 
 function poolParts(): string[] {
@@ -176,16 +189,16 @@ function results(): string[] {
     '## Results',
     '`withPooledBrowser` resolves with a run, `release()` with the same without `value`, and `runOf(error)` returns it for a failed call.',
     list(api.membersOf('index', 'Run')),
-    '`timings`:',
-    list(api.membersOf('index', 'Timings')),
   ];
 }
 
 function errors(): string[] {
   return [
     '## Errors',
-    'Each is a `PooledBrowserError` with a stable `code`. What your callback throws is rethrown unchanged.',
-    list(api.valuesOf('index').filter(({ code }) => code !== '')),
+    'Each is a `PooledBrowserError`. Its `code` is stable: `ERR_` and the name, as `ERR_CONNECT`, unless the line says another. What your callback throws is rethrown unchanged.',
+    list(
+      api.valuesOf('index').filter(({ name }) => /\wError$/.test(name) && !/^is|^PooledBrowser/.test(name)),
+    ),
   ];
 }
 
@@ -226,7 +239,7 @@ function merged(...lists: Described[][]): Described[] {
 
 /** A line for each name. */
 function list(rows: readonly Described[]): string {
-  const line = ({ name, code, fallback, meaning }: Described) =>
-    `- \`${name}\`${fallback && ` (${fallback})`}${code ? ` ${code}` : ''}: ${meaning}`;
+  const line = ({ name, codes, fallback, meaning }: Described) =>
+    `- \`${name}\`${fallback && ` (${fallback})`}${codes ? ` (${codes})` : ''}: ${meaning}`;
   return rows.map(line).join('\n');
 }

@@ -6,9 +6,9 @@ import { faultInAllowedHosts } from './bypass-list.js';
 /** Which hosts the browser may reach. */
 export interface AllowedHostsOption {
   /**
-   * The only hosts from which the leased browser may load, in the syntax of `exposeNetwork`: `'example.com,*.example.com'`. Requests to
-   * other hosts fail in the page. The lease works in contexts of its own, also with `context: 'default'`. Needs a CDP URL of the
-   * session. Default: all hosts.
+   * The only hosts from which the leased browser may load, such as `'example.com,*.example.com'`. The syntax is that of
+   * `exposeNetwork`. Requests to other hosts fail in the page. The lease works in contexts of its own, also with `context:
+   * 'default'`. Needs a CDP URL of the session. Default: all hosts.
    */
   allowedHosts?: string | undefined;
 }
@@ -29,13 +29,13 @@ export interface RefusedHost {
 
 /** What `allowedHosts` adds to the result. */
 export interface AllowedHostsResult {
-  /** The hosts that pages requested and that `allowedHosts` does not name, as far as the browser reported them. */
+  /** The hosts that `allowedHosts` refused, as far as the browser reported them. */
   refusedHosts: readonly RefusedHost[];
 }
 
 /** The events of `allowedHosts`. */
 export interface AllowedHostsSteps {
-  /** A page requested a host that `allowedHosts` does not name. Emitted once for each host. */
+  /** A page requested a host that `allowedHosts` refuses. Emitted once for each host. */
   'request-refused': { sessionId: string; host: string };
 }
 

@@ -20,7 +20,7 @@ export interface ArtifactsOptions {
    */
   screenshot?: boolean | undefined;
   /**
-   * A trace of Playwright, for its trace viewer: of the context that the callback receives. It contains everything that the
+   * A trace of Playwright, of the context that the callback receives. It contains everything that the
    * pages sent and received, with cookies and passwords. Playwright only.
    * @default false
    */
@@ -46,8 +46,8 @@ export type ArtifactsSettings = Checked<typeof artifacts>;
 /** The option of a run. */
 export interface ArtifactsFeatureOptions {
   /**
-   * Files that show what happened in the browser, collected before it is cleaned up, within 10 s. Their paths are in
-   * `artifacts` of the run. Needs a connector with `observe`. Default: none.
+   * Files that show a failure: screenshots, traces, console. They are collected before the browser is cleaned up, within 10
+   * s. Their paths are in `artifacts` of the run. Needs a connector with `observe`. Default: none.
    */
   artifacts?: ArtifactsOptions | undefined;
 }
@@ -81,7 +81,7 @@ export interface ArtifactsResult {
 /** Its events. */
 export interface ArtifactsSteps {
   /**
-   * The artifacts of a run, task or test were collected: `paths` of their files, with errors if some are missing. Not
+   * The artifacts of a run, task or test were collected. `paths` are their files, `errors` those of missing ones. Not
    * emitted after a success with `on: 'failure'`.
    */
   'artifacts-collected': { sessionId: string; paths: readonly string[]; errors: readonly Error[] };

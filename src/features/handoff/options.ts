@@ -19,18 +19,19 @@ export interface HandoffAnswer {
 /** What a callback can ask of a person. */
 export interface HandoffFacts {
   /**
-   * Asks a person to use the browser, for example to log in: opens a page on this machine that shows the browser, and emits the event
-   * `handoff` with its URL. Until the answer, calls that act in the browser wait, `timeout` and `taskTimeout` stand still, and
-   * recordings of this process pause. A second call waits for the first one.
+   * Asks a person to use the browser, for example to log in. Opens a page on this machine that shows the browser, and emits
+   * the event `handoff` with its URL. Until the answer, calls that act in the browser wait, `timeout` and `taskTimeout`
+   * stand still, and recordings of this process pause. A second call waits for the first one.
    *
-   * @throws `HandoffTimeoutError`; `InvalidOptionError`; the reason of `signal`; `ConnectionDroppedError`; `LeaseOverError`.
+   * @throws `HandoffTimeoutError`; `InvalidOptionError`; the reason of `signal`; `ConnectionDroppedError`;
+   *   `LeaseOverError`.
    */
   handoff(this: void, options: HandoffOptions): Promise<HandoffAnswer>;
 }
 
 /** Its events. */
 export interface HandoffSteps {
-  /** A person has to open the page at `url`, which contains a secret: everybody with the URL can use the browser until the answer. */
+  /** A person has to open the page at `url`, which contains a secret. Everybody with the URL can use the browser until the answer. */
   handoff: { sessionId: string; url: string; message: string };
 }
 

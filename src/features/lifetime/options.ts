@@ -4,15 +4,15 @@ import { checksOf, milliseconds, optional, type Checked } from '../../shared/opt
 /** How long a lease may last. */
 export interface LifetimeOptions {
   /**
-   * The most time that a lease lasts, in ms, counted from the time at which the pool leases the browser; of a job, of each of its
-   * leases. At its end, `signal` aborts with `LeaseExpiredError`, and the browser is released. A release that has begun goes on.
-   * `extend` moves the end. After `detach`, the time goes on, and `attachBrowser` continues with the rest, or with its own `lifetime` if
-   * that ends earlier; until a process attaches, nothing of this library ends the lease.
+   * Longest time of a lease, in ms; of a job, of each lease. It counts from the time at which the pool leases the browser.
+   * At its end, `signal` aborts with `LeaseExpiredError`, and the browser is released. A release that has begun goes on.
+   * `extend` moves the end. After `detach`, the time goes on, and `attachBrowser` continues with the rest, or with its own
+   * `lifetime` if that ends earlier; until a process attaches, nothing of this library ends the lease.
    * @default Infinity
    */
   lifetime?: number | undefined;
   /**
-   * The latest end to which `extend` can move the lease, in ms, counted as `lifetime`, and not below it. Only with `lifetime`.
+   * Longest time to which `extend` can move the end, in ms. It counts as `lifetime`, and is not below it. Only with `lifetime`.
    * Default: twice `lifetime`.
    */
   maxLifetime?: number | undefined;
@@ -55,8 +55,8 @@ export interface LifetimeFacts {
 /** Its events. */
 export interface LifetimeSteps {
   /**
-   * The lease reaches its `lifetime` after `remaining` ms: one minute, or half of the time that is left when the lease begins or is
-   * extended, if that is less. Emitted again after `extend`.
+   * The lease ends after `remaining` ms (option `lifetime`). That is one minute, or half of the time that is left when the
+   * lease begins or is extended, if that is less. Emitted again after `extend`.
    */
   'lease-expiring': { sessionId: string; remaining: number };
 }

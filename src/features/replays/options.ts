@@ -17,13 +17,13 @@ import {
 /** Which recordings of a lease are listed, and whether it is recorded. */
 export interface ReplaysOptions {
   /**
-   * `'list'`: list the recordings of this lease; `'off'`: do not; `'record'`: record the lease, and wait for the video after
-   * the release. If nothing can record, an event `recording-unavailable` is emitted and the run does not fail.
+   * `'list'`: list the recordings of this lease; `'record'`: record it, and wait for the video; `'off'`: neither. If
+   * nothing can record, an event `recording-unavailable` is emitted and the run does not fail.
    * @default 'list'
    */
   replays?: 'list' | 'record' | 'off' | undefined;
   /**
-   * Time to stop the recording, to list the recordings, and to wait for the video, in ms.
+   * Time to stop and list the recordings, and to wait for the video, in ms.
    * @default 10_000
    */
   replaysTimeout?: number | undefined;
@@ -38,14 +38,14 @@ export interface RecordingOptions {
   /** Maximum duration in ms, rounded up to seconds. Default, also with `Infinity`: the service's, and none if this process records. */
   maxDuration?: number | undefined;
   /**
-   * Who records: the service, or this process over the connection of the lease, into a folder. `'auto'`: the service if it can and
+   * Who records: the service, or this process into a folder. `'auto'`: the service if it can and
    * does not refuse, otherwise this process.
    * @default 'auto'
    */
   by?: 'service' | 'client' | 'auto' | undefined;
   /**
-   * Folder of the recordings that this process makes, each in a folder of its own. Default: the environment variable
-   * `BROWSER_POOL_LOCAL_RECORDINGS`, or else `pooled-browser-recordings`.
+   * Folder of the recordings of this process. Each has a folder of its own. Default:
+   * `BROWSER_POOL_LOCAL_RECORDINGS`, or `pooled-browser-recordings`.
    */
   folder?: string | undefined;
   /**
@@ -56,12 +56,12 @@ export interface RecordingOptions {
    */
   keepOnly?: 'all' | 'failures' | undefined;
   /**
-   * One HTML file that contains all, instead of a page with a video beside it. This process then records.
+   * Whether a replay is one HTML file, without a video beside it. This process then records.
    * @default false
    */
   single?: boolean | undefined;
   /**
-   * CSS selectors of elements that are masked in pictures and left out of the timeline, as password fields always are. This process
+   * CSS selectors of elements that are masked, as password fields always are. They are left out of the timeline, too. This process
    * then records; a recording that the service makes anyway is reported in `cleanupErrors`.
    */
   hide?: readonly string[] | undefined;
@@ -146,11 +146,11 @@ export function isByClient({ by, keepOnly, single, hide }: RecordingSettings): b
 
 /** Its part of the result. */
 export interface ReplaysResult {
-  /** The recordings of this lease, without those of earlier or later leases of the same browser. */
+  /** The recordings of this lease, not those of other leases of the browser. */
   replays: readonly Replay[];
   /** Whether the recordings are complete. */
   replayStatus: ReplayStatus;
-  /** Link to the moment of the failure in a recording that this process made. Missing if nothing failed. */
+  /** Link to the moment of the failure in a recording of this process. Missing if nothing failed. */
   moment?: string;
 }
 
@@ -174,10 +174,10 @@ export interface ReplaysTimes {
 export interface ReplaysSteps {
   /** The recording has started. */
   'recording-started': { sessionId: string; replay: Replay };
-  /** Nothing records this lease: the recording was refused, did not start in time, or can't be written. The run continues. */
+  /** Nothing records this lease. The recording was refused, did not start in time, or can't be written. The run continues. */
   'recording-unavailable': { sessionId: string; error: Error };
   /** The recording was stopped; with `error` if the service did not confirm it. */
   'recording-stopped': { sessionId: string; replay: Replay; error?: Error };
-  /** The recordings of this lease were listed; with `replays: 'record'` once more after the wait for their videos. */
+  /** The recordings of this lease were listed. With `replays: 'record'`, they are listed once more after the wait for their videos. */
   replays: { sessionId: string; replays: readonly Replay[]; status: ReplayStatus; error?: Error };
 }

@@ -24,6 +24,6 @@ export interface OtherStartOptions {
 
 /** Its events. */
 export interface StartPageSteps {
-  /** The URL of `startUrl` could not be opened: the callback begins with the page as it is. */
+  /** The URL of `startUrl` could not be opened. The callback begins with the page as it is. */
   'start-url-failed': { sessionId: string; url: string; error: Error };
 }

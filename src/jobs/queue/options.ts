@@ -70,7 +70,7 @@ export interface EnqueueOptions extends QueueOptions {
    * @default { delay: 1000 }
    */
   backoff?: QueueBackoff | undefined;
-  /** Priority of these inputs, 1 to 2,097,152; lower numbers first. Default: none, which is before all priorities. */
+  /** Priority of these inputs, 1 to 2,097,152; lower numbers first. Default: none. That is before all priorities. */
   priority?: number | undefined;
   /**
    * Name of this list of inputs. An input that is in the queue is not added again: with the same list, index and value.
@@ -78,8 +78,8 @@ export interface EnqueueOptions extends QueueOptions {
    */
   list?: string | undefined;
   /**
-   * Number of jobs in the queue, results included, at which adding pauses until some are collected: each needs memory of
-   * Redis.
+   * Number of jobs in the queue, results included, at which adding pauses. It goes on when some are collected. Each needs
+   * memory of Redis.
    * @default Infinity
    */
   maxJobs?: number | undefined;
