@@ -46,7 +46,12 @@ const TOPICS: readonly (readonly [name: string, path: string, about: string])[] 
   ['reference', 'examples/reference.md', 'all functions, options, results, errors and events'],
   ['compatibility', 'examples/compatibility.md', 'versions and runtimes that were run'],
   ['costs', 'examples/costs.md', 'time, memory and processor time of a lease'],
-  ['guarantees', 'examples/guarantees.md', 'the test of each guarantee'],
+  ['benchmarks', 'examples/benchmarks.md', 'the figures behind costs, and the commands that measure them'],
+  [
+    'guarantees',
+    'examples/guarantees.md',
+    'how we know: tests, faults, fuzzing, mutations, suites of others',
+  ],
   ['alternatives', 'examples/alternatives.md', 'when something else is better'],
   ['examples', 'examples', 'the list of all examples'],
 ];
