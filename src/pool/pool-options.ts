@@ -283,9 +283,6 @@ export const requestChecks = checksOf<RequestOptions>()({ signal: optional(abort
 
 export const ownerChecks = checksOf<OwnerOptions>()({ owner: optional(flag(), true) });
 
-/** The checked option `owner`, also of a lease. */
-export interface OwnerSettings extends Checked<typeof ownerChecks> {}
-
 export const acquireChecks = checksOf<AcquireOptions>()({
   ...requestChecks,
   ...ownerChecks,
