@@ -15,7 +15,6 @@ import {
   text,
   wholeNumber,
   type Check,
-  type Checked,
 } from '../shared/options.js';
 import { proxyFault } from '../shared/network.js';
 import { isPageUrl, pathSegmentFault } from '../shared/urls.js';
