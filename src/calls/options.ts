@@ -147,12 +147,10 @@ export interface ProxyOptions<Session extends object = BrowserSession>
    */
   share?: boolean | undefined;
   /**
-   * Path of a file by which browsers with a name outlive this proxy. `close()` leaves them leased, also when the process is
-   * killed they stay, and a later proxy with the same file finds each when a client of its name comes. Not the end of a
-   * process without `close()`, which releases all browsers. Such a browser is destroyed when it is released. If the proxy
-   * never comes back, the inactivity timeout of the service ends the leases. Needs `lifetime`, and a service that can be
-   * asked for them: `kernel`, `steel`; not with `share`, `allowedHosts` or `baseUrl: 'local'`. The file has names and ids,
-   * and no URL and no token. One proxy at a time uses it. Of such browsers, `releaseOnCrash` releases none.
+   * Path of a file by which browsers with a name outlive this proxy. After `close()` or SIGKILL, they stay leased, and a
+   * later proxy with the same file finds each when a client of its name comes. If none comes back, the inactivity timeout
+   * of the service ends the leases; `releaseOnCrash` does not. Needs `lifetime`, and the service `kernel` or `steel`; not
+   * with `share`, `allowedHosts` or `baseUrl: 'local'`. The file has no URL and no token.
    */
   keepFile?: string | undefined;
   /** Called with every event of a client. */

@@ -20,7 +20,7 @@ export interface PlaywrightTypes extends LibraryTypes {
   contextOptions: BrowserContextOptions;
   protocol: 'cdp';
 }
-/** Options of `withPooledBrowser` for Playwright. */
+/** Options of `withPooledBrowser` for Playwright: those of {@link RunOptions}, which has their groups, and `chromium`. */
 export interface PlaywrightRunOptions<Session extends object = BrowserSession>
   extends RunOptions<PlaywrightTypes, Session>, PlaywrightOptions {}
 /** Options of `leaseBrowser` for Playwright. */

@@ -22,7 +22,7 @@ export interface PuppeteerTypes<Choice extends ContextChoice = ContextChoice> ex
   contextOptions: PuppeteerContextOptions;
   context: Choice;
 }
-/** Options of `withPooledBrowser` for Puppeteer. */
+/** Options of `withPooledBrowser` for Puppeteer: those of {@link RunOptions}, which has their groups, and `puppeteer`. */
 export interface PuppeteerRunOptions<
   Choice extends ContextChoice = ContextChoice,
   Session extends object = BrowserSession,

@@ -124,7 +124,7 @@ export interface InputOptions<ContextOptions extends object = object, Input = un
 /** The options of `mapPooledBrowsers` that concern tasks. */
 export interface TaskOptions extends JobOptions {
   /**
-   * How often a failed task is retried. If its browser was lost, the task runs in another browser. A
+   * How often a failed task is retried. Each retry comes after a back-off. If its browser was lost, the task runs in another browser. A
    * browser that fails before the task has begun does not use up a retry.
    * @default 0
    */

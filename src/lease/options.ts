@@ -38,7 +38,7 @@ export type WorkWith<Handles, Value, Session extends object> = (
 /** Backoff between acquire requests, with the options of p-retry. */
 export interface RetryOptions {
   /**
-   * Maximum number of retries of one call.
+   * Maximum number of retries of one call. Requests that failed, or were answered too early, are retried.
    * @default Infinity
    */
   retries?: number | undefined;
@@ -141,8 +141,8 @@ export const markOf = ({ owner }: Checked<typeof acquisitionChecks>) => (owner ?
 export interface EndOptions<Session extends object = object> {
   /**
    * `'auto'`: clean and reuse the browser, or destroy it; `'reuse'`: as it is; `'destroy'`; `'leave'`: leave it leased; or
-   * a function that returns one of these. `'auto'` destroys a browser that is unhealthy or could not be cleaned. If it
-   * throws, the browser is released as with `'auto'`.
+   * a function that returns one of these. `'auto'` destroys a browser that is unhealthy or could not be cleaned, and is the
+   * choice if the function throws.
    * @default 'auto'
    */
   release?: 'auto' | ReleaseChoice | ((outcome: LeaseOutcome<Session>) => 'auto' | ReleaseChoice) | undefined;

@@ -6,8 +6,8 @@ export interface LifetimeOptions {
   /**
    * Longest time of a lease, in ms; of a job, of each lease. It counts from the time at which the pool leases the browser.
    * At its end, `signal` aborts with `LeaseExpiredError`, and the browser is released. A release that has begun goes on.
-   * `extend` moves the end. After `detach`, the time goes on, and `attachBrowser` continues with the rest, or with its own
-   * `lifetime` if that ends earlier; until a process attaches, nothing of this library ends the lease.
+   * `extend` moves the end. After `detach`, the time goes on, and nothing of this library ends the lease until a process
+   * attaches: with the rest, or with its own `lifetime` if that ends earlier.
    * @default Infinity
    */
   lifetime?: number | undefined;
