@@ -28,7 +28,7 @@ async function run(): Promise<void> {
   });
 
   const urls = [1, 2, 3, 4, 5].map((number) => `${site.url}/${number}`);
-  await enqueueInputs('pages', urls, { connection, attempts: 3, backoff: { delay: 200 } });
+  await enqueueInputs('pages', urls, { connection, retries: 2, backoff: { delay: 200 } });
   const env = { ...process.env, ...service, REDIS_URL: `redis://127.0.0.1:${redis.port}` };
   for (const name of ['worker-1', 'worker-2']) workers.set(name, startWorker(name, env));
 

@@ -8,6 +8,7 @@ import { callListener } from '../shared/telemetry.js';
 import type { ProxyEvent } from './events.js';
 import { proxyChecks, readLeaseOptions, type ProxyOptions } from './options.js';
 import type { ProxyPlan } from './proxied-browser.js';
+import type { ProxyEndpoint } from './proxy-endpoint.js';
 import type { ProxyServer } from './proxy-server.js';
 
 const loadServer = lazy(async () => ({
@@ -62,7 +63,11 @@ export async function serveProxy<Session extends object = BrowserSession>(
 export async function startProxy<Session extends object>(
   pool: Pools<Session>,
   options: ProxyOptions<Session>,
-  { notLeased, ownSecret }: Partial<Pick<ProxyPlan, 'notLeased' | 'ownSecret'>> = {},
+  {
+    notLeased,
+    ownSecret,
+    endpoint,
+  }: Partial<Pick<ProxyPlan, 'notLeased' | 'ownSecret'>> & { endpoint?: ProxyEndpoint | undefined } = {},
 ): Promise<ProxyServer & Pick<PoolProxy, 'playwrightUrl'>> {
   const read = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
   const settings = { ...read, idleTimeout: read.idleTimeout || Number.POSITIVE_INFINITY };
@@ -71,7 +76,7 @@ export async function startProxy<Session extends object>(
   const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
   const pools = resolvePools(pool);
   const { ProxyServer, PlaywrightEndpoint, KeptBrowsers } = await loadServer();
-  const playwright = new PlaywrightEndpoint();
+  const playwright = endpoint ?? new PlaywrightEndpoint();
   const { keepFile } = settings;
   const kept = keepFile === undefined ? undefined : await KeptBrowsers.open(pools, { ...settings, keepFile });
   try {

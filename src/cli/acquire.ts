@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
+import { onAbort } from '../shared/abort.js';
 import type { Grant } from '../services/browser-service.js';
+import { isLeaseExpiredError } from '../shared/lease-errors.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import type { RunSummary } from '../calls/run.js';
@@ -10,7 +12,8 @@ import { formatTable, note, printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addPoolArgument(addLeaseOptions(command))
-    .description('Leases a browser, prints its addresses, and releases it at Ctrl-C.')
+    .description('Leases a browser, prints its addresses, and releases it at Ctrl-C or after --lifetime.')
+    .option('--name <name>', 'name of the lease')
     .option('--until-eof', 'release the browser also when stdin ends: when the parent program is gone')
     .option('--json', 'print JSON, one line per event')
     .addHelpText('after', HELP)
@@ -50,7 +53,7 @@ async function acquire(poolList: string, options: AcquireOptions, signal: AbortS
         ? ''
         : ` The service destroys it after ${idleTime(grant.idleTimeout)}.`),
   );
-  await waitForEnd(signal, options);
+  await waitForEnd(signal, lease.lease.context.signal, options);
   const end = await lease.end();
   const { released, replays, replayStatus } = end;
   if (options.json) printJson({ type: 'released', released, replays, replayStatus });
@@ -72,11 +75,21 @@ function idleTime(milliseconds: number): string {
   return `${milliseconds / 1000} s without a connection`;
 }
 
-/** Resolves at a signal or at the end of stdin. Never rejects. */
-async function waitForEnd(signal: AbortSignal, { untilEof }: AcquireOptions): Promise<void> {
+/** Resolves at a signal, at the end of the lease's lifetime, or at the end of stdin. Never rejects. */
+async function waitForEnd(
+  signal: AbortSignal,
+  over: AbortSignal,
+  { untilEof }: AcquireOptions,
+): Promise<void> {
   // Listening for a signal does not keep a process alive.
   const awake = setInterval(() => {}, 60_000);
-  const ends: Promise<unknown>[] = [signal.aborted ? Promise.resolve() : once(signal, 'abort')];
+  const stopped = new Promise<void>((resolve) => {
+    onAbort(signal, resolve);
+    onAbort(over, () => {
+      if (isLeaseExpiredError(over.reason)) resolve();
+    });
+  });
+  const ends: Promise<unknown>[] = [stopped];
   if (untilEof) ends.push(once(process.stdin.resume(), 'close').catch(() => {}));
   await Promise.race(ends);
   if (untilEof) process.stdin.destroy();

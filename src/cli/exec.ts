@@ -6,9 +6,7 @@ import {
   ABOUT_TOKEN,
   addLeaseOptions,
   addPoolAndArguments,
-  allowOption,
-  exposeOption,
-  lifetimeOption,
+  addReachOptions,
   separatePool,
   time,
 } from './options.js';
@@ -17,16 +15,14 @@ import type { ExecOptions } from './run-exec.js';
 export function define(command: Command, interruption: Interruption): void {
   suggestSeparator(command);
   addPoolAndArguments(
-    addLeaseOptions(command),
+    addReachOptions(addLeaseOptions(command)),
     ['<command>', 'program to run, in any language'],
     ['[args...]', 'arguments of the program'],
   )
     .description('Leases a browser, runs a command with its addresses in the environment, and releases it.')
     .usage('[options] <pool> -- <command> [args...]')
     .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
-    .addOption(lifetimeOption())
-    .addOption(exposeOption())
-    .addOption(allowOption())
+    .option('--name <name>', 'name of the lease')
     .option('--lazy', 'lease the browser when the command connects for the first time: see below')
     .addOption(
       new Option('--playwright', 'a suite of Playwright Test runs on leased browsers: see below').conflicts([
@@ -44,12 +40,11 @@ export function define(command: Command, interruption: Interruption): void {
     .addHelpText('after', HELP)
     .action(async () => {
       const [pool, ...whole] = separatePool(command, 'command', isSeparatorFirst);
-      const options = command.opts<Omit<ExecOptions, 'isReleaseGiven'>>();
+      const options = command.opts<ExecOptions>();
       if (options.idleTimeout !== undefined && !options.lazy)
         throw new CliError('--idle-timeout needs --lazy.', EXIT.usage);
       const { runExec } = await import('./run-exec.js');
-      const isReleaseGiven = command.getOptionValueSource('release') !== 'default';
-      const code = await runExec(pool, whole, { ...options, isReleaseGiven }, interruption);
+      const code = await runExec(pool, whole, options, interruption);
       if (code !== EXIT.ok) throw new ExitStatus(code);
     });
 }
@@ -123,8 +118,8 @@ connections to the browser end, and the command goes on. A line on stderr says s
 
 The first signal is passed on to the command; a second one kills it. The browser is released however
 the command ends, and with --release-on-crash also when this program is killed. Nothing cleans up
-behind the command, so the browser is destroyed by default. Use --release reuse only for commands
-that leave nothing behind in the browser.
+behind the command, so --release auto destroys the browser, except with --lazy, --playwright and
+--allow-hosts. Use --release reuse only for commands that leave nothing behind in the browser.
 
 Examples:
   $ pooled-browser exec scrapers -- python3 scrape.py

@@ -23,8 +23,8 @@ export function define(command: Command, { signal }: Interruption): void {
 const HELP = `${ABOUT_TOKEN}
 
 Examples:
-  $ pooled-browser flush scrapers
-  $ pooled-browser flush scrapers --yes --json`;
+  $ pooled-browser flush scrapers --yes --json
+  $ pooled-browser flush scrapers`;
 
 interface FlushOptions extends ServiceOptions {
   yes?: true;

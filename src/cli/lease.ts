@@ -39,7 +39,13 @@ export async function leaseFromCommand<Handles = never>(
   const acquiring = new LinkedAbort(signal);
   const lease = await leaseSession(
     pool,
-    { ...settings, signal: acquiring.signal, onEvent: createLeaseLog(options.acquireTimeout) },
+    {
+      ...settings,
+      // Nothing cleans up behind the other program.
+      release: settings.release === 'auto' ? 'destroy' : settings.release,
+      signal: acquiring.signal,
+      onEvent: createLeaseLog(options.acquireTimeout),
+    },
     connector && isBeside ? { connector, exposeNetwork } : undefined,
   ).catch((error: unknown) => {
     if (signal.aborted) note(INTERRUPTED);

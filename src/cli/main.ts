@@ -1,8 +1,9 @@
 #!/usr/bin/env node
+import type { Command } from 'commander';
 import { EXIT } from './errors.js';
 import { Interruption } from './interruption.js';
 import { createProgram, WELCOME } from './program.js';
-import { reportError } from './terminal.js';
+import { reportError } from './report-error.js';
 
 // A closed stdout or stderr (`| head`, a closed terminal) ends the program. Unhandled, the error would print a stack.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(EXIT.failed));
@@ -21,8 +22,11 @@ async function run(args: readonly string[]): Promise<number> {
     return EXIT.ok;
   }
   using interruption = new Interruption();
-  const program = await createProgram(args, interruption);
+  let program: Command | undefined;
+  // Without a listener, Node prints the line of the bundle that has thrown the error.
+  process.on('uncaughtException', (error) => process.exit(reportError(error, program)));
   try {
+    program = await createProgram(args, interruption);
     await program.parseAsync(withRecordValue(args), { from: 'user' });
     return EXIT.ok;
   } catch (error) {

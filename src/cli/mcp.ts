@@ -2,12 +2,9 @@ import type { Command } from 'commander';
 import type { Interruption } from './interruption.js';
 import {
   ABOUT_TOKEN,
+  addLeaseOptions,
   addPoolArgument,
-  addWaitOptions,
-  allowOption,
-  exposeOption,
-  recordOption,
-  releaseOption,
+  addReachOptions,
   timeout,
   wholeNumberArgument,
 } from './options.js';
@@ -15,7 +12,8 @@ import type { McpCommandOptions } from './run-mcp.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   // Hosts end a call of a tool after 60 s by default. The agent then gets no reason.
-  addPoolArgument(addWaitOptions(command, '50s'))
+  const own = { acquireTimeout: '50s', lifetime: timeout('--lifetime <time>', ABOUT_LIFETIME, '1h') };
+  addPoolArgument(addReachOptions(addLeaseOptions(command, own)))
     .description('Serves an agent three tools that lease, list and release browsers of a pool: MCP on stdio.')
     .option(
       '--port <port>',
@@ -25,24 +23,16 @@ export function define(command: Command, { signal }: Interruption): void {
     )
     .option('--no-secret', 'addresses without a random path: see below')
     .option('--max <n>', 'browsers that the agent may lease at once', wholeNumberArgument(1))
-    .addOption(
-      timeout(
-        '--lifetime <time>',
-        'the most time that a browser is leased for; the agent can ask for less, and extend it up to twice this time',
-        '1h',
-      ),
-    )
     .addOption(timeout('--idle-timeout <time>', 'release a browser without a command for this time', '30m'))
-    .addOption(releaseOption('after a lease'))
-    .addOption(exposeOption())
-    .addOption(allowOption())
-    .addOption(recordOption())
     .addHelpText('after', HELP)
     .action(async (pool: string, options: McpCommandOptions) => {
       const { runMcp } = await import('./run-mcp.js');
       await runMcp(pool, options, signal);
     });
 }
+
+const ABOUT_LIFETIME =
+  'the most time that a lease lasts; the agent can ask for less, and extend it up to twice this time';
 
 const HELP = `
 A host, such as Claude Code, starts this command, and its agent gets these tools:

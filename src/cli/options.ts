@@ -89,7 +89,7 @@ export interface LeaseCommandOptions
   acquireTimeout: number;
   /** In ms. */
   unreachableTimeout: number;
-  /** In ms. Not each command has the option. */
+  /** In ms. */
   lifetime?: number;
   releaseOnCrash?: true;
   record?: 'all' | 'failures';
@@ -97,16 +97,15 @@ export interface LeaseCommandOptions
   allowHosts?: string;
 }
 
-/** Adds the options of each command that leases browsers. */
-export function addAcquireOptions(command: Command): Command {
-  return addWaitOptions(command, '5m').option(
-    '--release-on-crash',
-    'a guard process releases the browser if this process is killed (SIGKILL)',
-  );
-}
-
-/** Adds the options of acquire requests. @param acquireTimeout The default, with its unit. */
-export function addWaitOptions(command: Command, acquireTimeout: string): Command {
+/**
+ * Adds the options of each command that leases browsers: the same in all of them.
+ *
+ * @param own Options of which a command has a default of its own. `acquireTimeout` has its unit.
+ */
+export function addLeaseOptions(
+  command: Command,
+  { acquireTimeout = '5m', lifetime = lifetimeOption() }: { acquireTimeout?: string; lifetime?: Option } = {},
+): Command {
   return addServiceOption(command)
     .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
     .option('--start-url <url>', 'URL that the browser opens')
@@ -116,61 +115,54 @@ export function addWaitOptions(command: Command, acquireTimeout: string): Comman
     )
     .addOption(
       timeout('--unreachable-timeout <time>', 'the same for a service that was never reached', '30s'),
+    )
+    .addOption(lifetime)
+    .addOption(
+      choice(
+        '--release <choice>',
+        'at the end; auto: reuse a browser that is healthy and cleaned up, destroy others',
+        ['auto', 'reuse', 'destroy'],
+      ),
+    )
+    .option('--release-on-crash', 'a guard process releases the browsers if this process is killed (SIGKILL)')
+    .addOption(
+      new Option(
+        '--record [which]',
+        'record each lease, as --replays record; failures: keep only the recordings in which something failed',
+      ).choices(['all', 'failures']),
+    )
+    .addOption(
+      choice('--replays <choice>', 'links of the recordings of each lease; record: make one', [
+        'list',
+        'record',
+        'off',
+      ]),
     );
 }
 
-/** Adds the options of each command that leases one browser for another program. */
-export function addLeaseOptions(command: Command): Command {
-  return addAcquireOptions(command.option('--name <name>', 'name of the lease'))
-    .addOption(
-      choice('--release <choice>', 'at the end: destroy the browser, or reuse it as it is', [
-        'destroy',
-        'reuse',
-      ]),
-    )
-    .addOption(recordOption())
-    .addOption(replaysOption('links of the recordings of this lease, on stderr; record: make one'));
+function lifetimeOption(): Option {
+  return new Option('--lifetime <time>', 'the most time that a lease lasts: 10m, 2h').argParser(time);
 }
 
-/** Of the commands that record each lease. */
-export function recordOption(): Option {
-  return new Option(
-    '--record [which]',
-    'record each lease, as --replays record; failures: keep only the recordings in which something failed',
-  ).choices(['all', 'failures']);
+/** Adds the options of the commands whose leases have a connection of this library: what their browsers reach. */
+export function addReachOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--expose-network <hosts>',
+        'hosts that the browser reaches through this machine, such as localhost:3000',
+      ).argParser(listOf(faultInHosts)),
+    )
+    .addOption(
+      new Option(
+        '--allow-hosts <hosts>',
+        'the only hosts that the browser reaches, such as example.com,*.example.com',
+      ).argParser(listOf(faultInAllowedHosts)),
+    );
 }
 
 export const NO_FAILURES =
   '--record failures keeps the recordings of failed leases, and here nothing says which lease has failed. Use --record.';
-
-export function replaysOption(description: string): Option {
-  return choice('--replays <choice>', description, ['list', 'record', 'off']);
-}
-
-/** Of the commands that use the browsers of their leases. */
-export function lifetimeOption(): Option {
-  return new Option('--lifetime <time>', 'the most time that a lease lasts: 10m, 2h').argParser(time);
-}
-
-/** Of the commands whose browsers are cleaned. */
-export function releaseOption(when: string): Option {
-  const description = `${when}; auto: reuse a browser that is healthy and cleaned up`;
-  return choice('--release <choice>', description, ['auto', 'reuse', 'destroy']);
-}
-
-export function exposeOption(): Option {
-  return new Option(
-    '--expose-network <hosts>',
-    'hosts that the browser reaches through this machine, such as localhost:3000',
-  ).argParser(listOf(faultInHosts));
-}
-
-export function allowOption(): Option {
-  return new Option(
-    '--allow-hosts <hosts>',
-    'the only hosts that the browser reaches, such as example.com,*.example.com',
-  ).argParser(listOf(faultInAllowedHosts));
-}
 
 /**
  * In ms: `acquire_timeout_seconds` of each acquire request. Ctrl-C waits for the answer to the request that is under
@@ -234,11 +226,6 @@ const listOf = (faultIn: (list: string) => string | undefined) => (text: string)
   if (fault === undefined) return text;
   throw new InvalidArgumentError(`The value ${fault}.`);
 };
-
-/** Parses a time with its unit, or a number of seconds, as milliseconds. */
-export function seconds(text: string): number {
-  return time(/^\d+(\.\d+)?$/.test(text) ? `${text}s` : text);
-}
 
 /** Parses `key=value` and adds the pair to the earlier ones. */
 function pair(text: string, pairs: Readonly<Record<string, string>> = {}): Record<string, string> {

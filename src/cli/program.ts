@@ -1,8 +1,9 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { sentence } from '../shared/errors.js';
 import { VERSION } from '../shared/version.js';
 import { exitCodesOf } from './errors.js';
 import type { Interruption } from './interruption.js';
+import { commandLine } from './report-error.js';
 import { note, oneLine } from './terminal.js';
 
 /** A file of a command defines its arguments, options and help, and runs it. */
@@ -33,35 +34,65 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['completion', 'print the script that completes commands in a shell', () => import('./completion.js')],
 ];
 
-/** Creates the command line. Only commands named in the arguments are loaded, so that `--help` is fast. */
+/**
+ * Creates the command line. Only commands named in the arguments are loaded, so that `--help` is fast; all of them for an option that
+ * those do not have.
+ */
 export async function createProgram(args: readonly string[], interruption: Interruption): Promise<Command> {
   const program = new Command('pooled-browser')
     .description('Leases browsers from a pool and always releases them.')
     .option('--debug', 'print the stack of an error')
     .version(VERSION, '-V, --version', 'print the version')
     .exitOverride()
-    .configureOutput({ outputError: (text) => note(usageError(text)) })
+    .configureOutput({ outputError: (text) => note(usageError(text, program)) })
     .addHelpText('after', EXAMPLES)
     .addHelpText('afterAll', ({ command }) => exitCodesOf(command.name()));
   // The script of a shell calls it.
   const isComplete = args[0] === 'complete';
-  for (const [name, summary, load] of COMMANDS) {
-    if (isComplete && name === 'completion') continue;
+  const commands = COMMANDS.filter(([name]) => !isComplete || name !== 'completion');
+  const others: (() => Promise<void>)[] = [];
+  for (const [name, summary, load] of commands) {
     const command = program
       .command(name)
       .summary(summary)
-      .configureOutput({ outputError: (text) => note(usageError(text, name)) });
-    if (isComplete || args.includes(name)) (await load()).define(command, interruption);
+      .configureOutput({ outputError: (text) => note(usageError(text, program, name)) });
+    const define = async () => (await load()).define(command, interruption);
+    if (isComplete || args.includes(name)) await define();
+    else others.push(define);
   }
   if (isComplete) (await import('./completion.js')).addComplete(program);
+  else if (hasUnknownOption(args, program)) await Promise.all(others.map((define) => define()));
   return program;
 }
 
-/** Commander writes its suggestion on a line of its own, in brackets. */
-function usageError(text: string, command?: string): string {
-  const fault = sentence(oneLine(text.replace(/^error: /, '').replace('\n(', ' (')));
-  const help = ['pooled-browser', ...(command ? [command] : []), '--help'].join(' ');
-  return `${fault} For help, run: ${help}`;
+/** Commander adds it to each command. */
+const HELP = new Option('-h, --help');
+
+function hasUnknownOption(args: readonly string[], { options, commands }: Command): boolean {
+  const known = [HELP, ...options, ...commands.flatMap((command) => command.options)];
+  const end = args.indexOf('--');
+  const flags = args.slice(0, end < 0 ? undefined : end).filter((arg) => arg.startsWith('-'));
+  return flags.some((flag) => !known.some((option) => isFlag(option, flag.replace(/=.*/s, ''))));
+}
+
+function isFlag({ long, short }: Option, flag: string): boolean {
+  return flag === long || flag === short;
+}
+
+/** Commander writes its suggestion on a line of its own, in brackets. An option that another command has needs none. */
+function usageError(text: string, program: Command, command?: string): string {
+  const [, flag = ''] = /^error: unknown option '(--?[\w-]+)/.exec(text) ?? [];
+  const owners = program.commands.filter(({ options }) => options.some((one) => isFlag(one, flag)));
+  const placed = text.replace(/'.*'(\n\(Did you mean .*\))?/, `'${flag}'.`);
+  const known = owners.length === 0 ? text.replace('\n(', ' (') : placed;
+  const fault = sentence(oneLine(known.replace(/^error: /, '')));
+  const help = `For help, run: ${commandLine(command, '--help')}`;
+  return [fault, ...whereItIs(owners.map((one) => one.name())), help].join(' ');
+}
+
+function whereItIs(names: readonly string[]): string[] {
+  if (names.length < 2) return names.map((name) => `The command ${name} has it.`);
+  return [`The commands ${names.slice(0, -1).join(', ')} and ${names.at(-1)} have it.`];
 }
 
 const EXAMPLES = `

@@ -15,17 +15,13 @@ import { createLeaseLog, describeReplays } from './lease.js';
 import { LiveLines } from './live-lines.js';
 import {
   ABOUT_TOKEN,
-  addAcquireOptions,
+  addLeaseOptions,
   addPoolArgument,
-  allowOption,
-  exposeOption,
+  addReachOptions,
   leaseSettings,
-  lifetimeOption,
   NO_FAILURES,
-  recordOption,
-  releaseOption,
-  seconds,
   timeOrNone,
+  timeout,
   wholeNumberArgument,
   type LeaseCommandOptions,
 } from './options.js';
@@ -33,18 +29,17 @@ import { openPools } from './service.js';
 import { formatNote, note, oneLine, paintFor, printJson, type Format, type Paint } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addPoolArgument(addAcquireOptions(command))
+  addPoolArgument(addReachOptions(addLeaseOptions(command)))
     .description(
       'Serves an address on 127.0.0.1 at which any program gets browsers of a pool, by CDP or BiDi.',
     )
     .option('--port <port>', 'TCP port; 0 for any free port', wholeNumberArgument(0, 65_535), 9333)
     .option('--no-secret', 'an address without a random path, for programs that take only a port: see below')
+    .option('--name <name>', 'with --share: name of the lease')
     .option('--share', 'one browser for all clients, from the first of them until the end, or --idle-timeout')
     .option('--max <n>', 'browsers to lease at once, of each pool', wholeNumberArgument(1))
     .addOption(
-      new Option('--keep <seconds>', 'time for which a browser with a name waits for its next client')
-        .argParser(seconds)
-        .default(60_000, '60'),
+      timeout('--keep <time>', 'time for which a browser with a name waits for its next client', '60s'),
     )
     .addOption(
       new Option(
@@ -54,15 +49,10 @@ export function define(command: Command, { signal }: Interruption): void {
         .argParser(timeOrNone)
         .default(3_600_000, '1h'),
     )
-    .addOption(lifetimeOption())
     .option(
       '--keep-file <file>',
       'browsers with a name outlive a restart of the proxy; needs --lifetime: see below',
     )
-    .addOption(releaseOption('after a client'))
-    .addOption(exposeOption())
-    .addOption(allowOption())
-    .addOption(recordOption())
     .option('--record-to <folder>', 'record each lease, and save the video in this folder')
     .option('--json', 'print JSON, one line per event')
     .addHelpText('after', HELP)
@@ -78,7 +68,7 @@ below the one that is printed:
   /playwright    Playwright's own protocol (ws), for clients of the same version in any language:
                  chromium.connect(); needs playwright-core 1.59 or newer in the current folder
   /NAME          the browser of this name, also as /playwright/NAME: a client that comes back within
-                 --keep seconds finds its browser as it was. A second client at the same time is
+                 --keep finds its browser as it was. A second client at the same time is
                  refused with status 409, unless it is an extension that the first one has
                  loaded in the browser, as Stagehand 4 does.
   /NAME/lease    GET: the session, age and remaining ms of its lease; POST {"extend": MILLISECONDS}
@@ -92,7 +82,7 @@ BROWSER_POOL_PROXY_SECRET is the secret of the address instead of a random one: 
 digits, "-" and "_".
 With --keep-file, the proxy leaves browsers with a name leased when it stops or is killed, and notes
 them in the file, without URLs and tokens. The next proxy with this file finds each of them when a
-client of its name comes within --keep seconds, and releases the others. Browsers that wait for no
+client of its name comes within --keep, and releases the others. Browsers that wait for no
 proxy end with the inactivity timeout of the service.
 ${ABOUT_TOKEN}
 
@@ -136,9 +126,8 @@ async function proxy(poolList: string, options: ProxyCommandOptions, signal: Abo
   const { serveProxy } = await import('../calls/serve-proxy.js');
   const server = await serveProxy(pools, {
     ...leaseSettings(options),
-    replays: record || recordTo !== undefined ? 'record' : 'list',
     // What this process records is there already.
-    ...(recordTo !== undefined && { recording: { folder: recordTo } }),
+    ...(recordTo !== undefined && { replays: 'record', recording: { folder: recordTo } }),
     port,
     secret,
     share,

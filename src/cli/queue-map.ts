@@ -82,10 +82,10 @@ interface AddedInputs {
 
 async function addInputs(
   { queue }: Collector,
-  { retries = 0 }: MapCommand,
+  { retries, taskTimeout }: MapCommand,
   { connection, inputs, known, signal }: AddedInputs,
 ): Promise<number> {
-  const options = { connection, attempts: retries + 1, maxJobs: MOST_JOBS, list: LIST, signal };
+  const options = { connection, retries, taskTimeout, maxJobs: MOST_JOBS, list: LIST, signal };
   return addList(queue, inputsWithoutResult(inputs, known), readOptions(enqueueChecks, options, 'map'));
 }
 

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
-import { PlaywrightEndpoint } from '../calls/playwright-endpoint/playwright-endpoint.js';
+import { PlaywrightEndpoint, type LaunchOptions } from '../calls/playwright-endpoint/playwright-endpoint.js';
 import { askPerson } from '../calls/handoff.js';
 import { startProxy } from '../calls/serve-proxy.js';
 import { openSocket } from '../drivers/open-browser.js';
@@ -11,6 +11,7 @@ import type { OpenClient } from '../drivers/socket.js';
 import { headersTo, trustedUrl } from '../drivers/trusted-url.js';
 import { verifyGrant } from '../lease/verify-connection.js';
 import { featureChecks, optionsOfEnvironment } from '../features/options.js';
+import type { ProxyOptions } from '../calls/options.js';
 import type { Pools } from '../pool/browser-pool.js';
 import type { Grant } from '../services/browser-service.js';
 import { onAbort } from '../shared/abort.js';
@@ -19,6 +20,7 @@ import type { Trust } from '../shared/network.js';
 import { isLeaseExpiredError } from '../shared/lease-errors.js';
 import type { OpenCdp } from '../wire/forms.js';
 import { signalChild } from '../shared/runtime.js';
+import { excerpt } from '../shared/redact.js';
 import { webPage } from '../shared/urls.js';
 import { CliError, EXIT, exitCodeOf } from './errors.js';
 import { openHandoffAddress } from './handoff-server.js';
@@ -35,7 +37,6 @@ export interface ExecOptions extends LeaseCommandOptions {
   passEnv?: string[];
   /** In ms. */
   idleTimeout?: number;
-  isReleaseGiven: boolean;
 }
 
 /** Runs a command with leased browsers, and returns its exit code. */
@@ -140,16 +141,15 @@ function hasEntries(record: object): boolean {
  */
 async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<number> {
   const { playwright: isSuite, idleTimeout } = options;
-  const fault = isSuite && new PlaywrightEndpoint().fault(true);
+  const endpoint = isSuite ? new PlaywrightEndpoint(noteLaunchOptions(options)) : undefined;
+  const fault = endpoint?.fault(true);
   if (fault) throw new CliError(fault.reason);
   if (options.record === 'failures') throw new CliError(NO_FAILURES, EXIT.usage);
   // Between the lines of the tests, nobody would see them.
   const links: string[] = [];
   try {
-    await using proxy = await startProxy(pools, {
+    const settings: ProxyOptions = {
       ...leaseSettings(options),
-      // A browser that is cleaned need not be destroyed.
-      ...(!options.isReleaseGiven && { release: 'auto' }),
       // Without the option, a command that thinks for long keeps its browser.
       idleTimeout: idleTimeout ?? 0,
       share: !isSuite,
@@ -161,7 +161,8 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
         if (event.type === 'refused' && !isSuite)
           note(`A connection was refused with status ${event.status}: ${event.reason}`);
       },
-    });
+    };
+    await using proxy = await startProxy(pools, settings, { endpoint });
     if (isSuite) return await run({ playwright: proxy.playwrightUrl });
     const cdp = proxy.url.replace('http', 'ws');
     const bidi = isLimited(options) ? undefined : `${cdp}/session`;
@@ -171,6 +172,27 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
     links.forEach(note);
   }
 }
+
+/** Prints once what a suite asks of the browsers that it would launch, and that has no effect on those of the pool. */
+function noteLaunchOptions({ headful }: ExecOptions): (asked: LaunchOptions) => void {
+  const noted = new Set<string>();
+  const noteOnce = (text: string) => {
+    if (!noted.has(text)) note(text);
+    noted.add(text);
+  };
+  return ({ headless, channel }) => {
+    if (headless === false && !headful && !environment.isLocalHeadful()) noteOnce(NO_WINDOW);
+    if (typeof channel === 'string') noteOnce(noChannel(excerpt(channel, 50)));
+  };
+}
+
+const NO_WINDOW =
+  'The suite asks for windows (--headed, or headless: false), which the browsers of the pool do not show. To see browsers of ' +
+  'this machine: pooled-browser exec local --headful --playwright -- COMMAND. Those of a service are at its live view.';
+
+const noChannel = (channel: string) =>
+  `The suite asks for the channel ${channel}, which has no effect: the pool has launched the browsers. To run that browser on ` +
+  'this machine, set CHROME_PATH to its path, and name the pool local.';
 
 /** @throws when a URL would send its secret over a network without encryption. */
 async function addressesOf(grant: Grant, trust: Trust): Promise<Addresses> {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Connector } from '../drivers/connector.js';
 import { playwright } from '../drivers/playwright.js';
 import { puppeteer } from '../drivers/puppeteer.js';
@@ -12,16 +12,12 @@ import type { InputOptions } from './map-inputs.js';
 import type { OutOptions } from './map-out.js';
 import type { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';
+import { isInstalled } from './service.js';
 import {
-  addAcquireOptions,
-  allowOption,
+  addLeaseOptions,
+  addReachOptions,
   choice,
-  exposeOption,
   leaseSettings,
-  lifetimeOption,
-  recordOption,
-  releaseOption,
-  replaysOption,
   time,
   wholeNumberArgument,
   type LeaseCommandOptions,
@@ -32,6 +28,7 @@ const TASK_OPTIONS = [
   'concurrency',
   'pagesPerLease',
   'tasksPerLease',
+  'idleTimeout',
   'taskTimeout',
   'hostConcurrency',
   'hostDelay',
@@ -44,7 +41,7 @@ type TaskOptions = Pick<MapOptions, (typeof TASK_OPTIONS)[number]>;
 /** Options of each command that runs the task of a script. */
 export interface TaskCommandOptions extends LeaseCommandOptions, TaskOptions {
   script: string;
-  library: 'playwright' | 'puppeteer';
+  library?: 'playwright' | 'puppeteer';
   /** Folder. */
   artifacts?: string;
   artifactsOn: 'failure' | 'always';
@@ -52,16 +49,21 @@ export interface TaskCommandOptions extends LeaseCommandOptions, TaskOptions {
   redis?: string;
 }
 
-export function addTaskOptions(command: Command): Command {
-  return addAcquireOptions(command)
+/** @param idleTimeout The default of this option: with a queue, other machines may need the browsers. */
+export function addTaskOptions(command: Command, idleTimeout?: string): Command {
+  const idle = new Option(
+    '--idle-timeout <time>',
+    'time without inputs after which a browser is released',
+  ).argParser(time);
+  return addReachOptions(addLeaseOptions(command))
     .option('--name <name>', 'the leases are called <name>-1, <name>-2, …')
     .option('--concurrency <n>', 'browsers to lease at once', wholeNumberArgument(1), 4)
     .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumberArgument(1), 1)
     .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumberArgument(1))
+    .addOption(idleTimeout === undefined ? idle : idle.default(time(idleTimeout), idleTimeout))
     .option('--host-concurrency <n>', 'tasks at once for one host', wholeNumberArgument(1))
     .option('--host-delay <time>', 'time between the starts of two tasks for one host: 500ms, 2s', time)
     .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
-    .addOption(lifetimeOption())
     .addOption(
       choice('--isolation <kind>', 'isolation between the tasks in one browser', [
         'context',
@@ -70,14 +72,12 @@ export function addTaskOptions(command: Command): Command {
       ]),
     )
     .addOption(
-      choice('--library <name>', 'library of the page that the task gets', ['playwright', 'puppeteer']),
+      new Option(
+        '--library <name>',
+        'library of the page that the task gets (default: playwright if it is installed)',
+      ).choices(['playwright', 'puppeteer']),
     )
     .addOption(choice('--protocol <name>', 'protocol of the library; bidi: Puppeteer only', ['cdp', 'bidi']))
-    .addOption(releaseOption('at the end'))
-    .addOption(recordOption())
-    .addOption(replaysOption('links of the recordings, on stderr; record: record each lease'))
-    .addOption(exposeOption())
-    .addOption(allowOption())
     .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
     .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
     .option('--trace', 'with --artifacts: also a trace of Playwright')
@@ -138,9 +138,12 @@ export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskComm
 }
 
 /** Loads the script and the library, which must not be missing when a browser is leased. */
-export async function loadTask({ script, library }: TaskCommandOptions) {
+export async function loadTask({ script, protocol, library }: TaskCommandOptions) {
   const { task, options } = await loadScript(script);
-  const connector: Connector = library === 'playwright' ? playwright() : puppeteer();
+  const isPuppeteer =
+    protocol === 'bidi' || (!isInstalled('playwright-core') && isInstalled('puppeteer-core'));
+  const chosen = library ?? (isPuppeteer ? 'puppeteer' : 'playwright');
+  const connector: Connector = chosen === 'puppeteer' ? puppeteer() : playwright();
   await connector.load();
   return { task, options: { ...options, connector } };
 }

@@ -1,9 +1,6 @@
-import { inspect, styleText } from 'node:util';
-import { CommanderError, type Command } from 'commander';
-import { InvalidOptionError, isPooledBrowserError, sentence, withoutSecrets } from '../shared/errors.js';
-import { excerpt, printable, printableLines, redact } from '../shared/redact.js';
-import { CliError, EXIT, ExitStatus } from './errors.js';
-import { isError } from '../shared/globals.js';
+import { styleText } from 'node:util';
+import { sentence } from '../shared/errors.js';
+import { excerpt, printable, printableLines } from '../shared/redact.js';
 
 /** Prints a message on stderr; stdout is reserved for results. */
 export function note(text: string): void {
@@ -53,21 +50,6 @@ export function paintFor(stream: NodeJS.WriteStream): Paint {
   return (format, text) => (hasColors ? style(format, printable(text)) : printable(text));
 }
 
-/**
- * Prints an error without secrets, and without its stack unless `--debug` is set.
- *
- * @returns The exit code.
- */
-export function reportError(error: unknown, program: Command): number {
-  // Commander has printed this error. Its own code for wrong usage is 1.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  if (error instanceof ExitStatus) return error.exitCode;
-  const { debug } = program.opts<{ debug?: boolean }>();
-  note(redact(debug ? inspect(withoutSecrets(error)) : oneLine(messageOf(error, program))));
-  if (error instanceof CliError) return error.exitCode;
-  return error instanceof InvalidOptionError ? EXIT.usage : EXIT.failed;
-}
-
 /** Longest message of an error without `--debug`, in characters: Chromium and libraries can write pages. */
 const LONGEST_MESSAGE = 1000;
 
@@ -76,24 +58,3 @@ export function oneLine(text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return excerpt(lines.length < 2 ? text : lines.map(sentence).join(' '), LONGEST_MESSAGE);
 }
-
-function messageOf(error: unknown, program: Command): string {
-  if (error instanceof InvalidOptionError) return nameFlag(error, program);
-  const message = isError(error) ? error.message : String(error);
-  if (error instanceof CliError || isPooledBrowserError(error)) return message;
-  return `${message}\nTo see the stack, add --debug.`;
-}
-
-/** Replaces the name of a library option by the flag or variable that set its value. */
-function nameFlag({ option, message }: InvalidOptionError, { commands }: Command): string {
-  const name = option.split('.').at(-1)!;
-  const flags = commands.flatMap(({ options }) => options);
-  const source = VARIABLES[name] ?? flags.find((flag) => flag.attributeName() === name)?.long;
-  if (source === undefined) return message;
-  return message.startsWith(option) ? source + message.slice(option.length) : `${source}: ${message}`;
-}
-
-const VARIABLES: Readonly<Record<string, string>> = {
-  baseUrl: '--base-url or BROWSER_POOL_BASE_URL',
-  token: 'BROWSER_POOL_ACCESS_TOKEN',
-};

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { readQueueName } from '../jobs/queue/options.js';
 import type { Interruption } from './interruption.js';
 import { MapReport } from './map-report.js';
-import { ABOUT_TOKEN, addPoolAndArguments, isScriptFirst, separatePool, timeout } from './options.js';
+import { ABOUT_TOKEN, addPoolAndArguments, isScriptFirst, separatePool } from './options.js';
 import { openPools } from './service.js';
 import {
   ABOUT_REDIS,
@@ -16,12 +16,12 @@ import {
 import { counted } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addPoolAndArguments(addTaskOptions(command), ['<script>', 'a module whose default export is the task'])
+  addPoolAndArguments(addTaskOptions(command, '5s'), [
+    '<script>',
+    'a module whose default export is the task',
+  ])
     .description('Runs the task of a script for the inputs of a queue, until it is stopped.')
     .requiredOption('--queue <name>', 'the queue of "pooled-browser map --queue"')
-    .addOption(
-      timeout('--idle-timeout <time>', 'time without inputs after which a browser is released', '5s'),
-    )
     .addHelpText('after', HELP)
     .action(async () => {
       const [pool, script] = separatePool(command, 'script', isScriptFirst);
@@ -51,8 +51,6 @@ Examples:
 
 interface WorkCommand extends TaskCommandOptions {
   queue: string;
-  /** In ms. */
-  idleTimeout: number;
 }
 
 /** Works for a queue until the signal aborts. Checks the whole command before it takes an input. */
@@ -71,7 +69,6 @@ async function work(poolList: string, command: WorkCommand, signal: AbortSignal)
     const { workPooledBrowsers } = await import('../jobs/queue/work.js');
     const { succeeded, failed } = await workPooledBrowsers(queueName, pools, task, {
       ...workSettingsOf(command, report),
-      idleTimeout: command.idleTimeout,
       ...options,
       connection,
       signal,

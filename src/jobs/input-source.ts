@@ -29,6 +29,8 @@ export interface PulledInput<Input> {
   readonly index: number;
   /** Number of attempts that other jobs have started. Default: 0. */
   readonly attempts?: number;
+  /** Timeout of each attempt, in ms. Default: the option of the job. */
+  readonly taskTimeout?: number;
   /**
    * Stores the outcome before the loop receives it. Resolves to false if the source runs the input again: there is no outcome
    * then. A rejection ends the job.

@@ -21,7 +21,7 @@ export interface Reservation {
 /** What a page knows of its task. */
 export type TaskOfPage<Input, Value, Session extends object> = Pick<
   Task<Input, Value, Session>,
-  'input' | 'index' | 'attempts' | 'artifacts' | 'downloads' | 'moment'
+  'input' | 'index' | 'attempts' | 'taskTimeout' | 'artifacts' | 'downloads' | 'moment'
 >;
 
 /** A task that a page has claimed: the page calls `begin` and then `end` for one attempt, or `requeue` if there is none. */

@@ -215,9 +215,8 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
   }
 
   async #attempt(task: TaskOfPage<Input, Value, Session>, handles: Handles): Promise<Attempt<Value>> {
-    const { fn, settings } = this.#job;
-    const { taskTimeout } = settings;
-    const { input, index, attempts: attempt } = task;
+    const { fn } = this.#job;
+    const { input, index, attempts: attempt, taskTimeout } = task;
     const facts = factsOf(this.#lease);
     let hasTimedOut = false;
     const call: WorkWith<Handles, Value, Session> = async ({ session, signal: leaseSignal }) => {

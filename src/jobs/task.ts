@@ -28,6 +28,8 @@ export class Task<Input, Value, Session extends object> {
   readonly index: number;
   /** The host that the input concerns, if it has limits. */
   readonly host: string | undefined;
+  /** Of each attempt, in ms. */
+  readonly taskTimeout: number;
   /** Paths of the artifacts of all attempts. */
   readonly artifacts: string[] = [];
   /** The files that all attempts downloaded. */
@@ -54,6 +56,7 @@ export class Task<Input, Value, Session extends object> {
     this.index = pulled.index;
     this.host = place.host;
     this.attempts = pulled.attempts ?? 0;
+    this.taskTimeout = pulled.taskTimeout ?? job.settings.taskTimeout;
   }
 
   begin(): void {

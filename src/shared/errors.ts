@@ -137,11 +137,16 @@ export class MissingLibraryError extends PooledBrowserError {
   /** The installed version; missing if none was found. */
   declare readonly installed?: string;
 
-  constructor(library: string, facts: ErrorFacts & { installed?: string; oldest?: string } = {}) {
-    const { installed, oldest, ...rest } = facts;
+  constructor(
+    library: string,
+    facts: ErrorFacts & { installed?: string; oldest?: string; others?: readonly string[] } = {},
+  ) {
+    const { installed, oldest, others = [], ...rest } = facts;
+    const all = [library, ...others];
+    const [packages, them] = others.length === 0 ? ['package', 'it'] : ['packages', 'them'];
     const message = installed
       ? `${library} ${installed} is installed, but pooled-browser needs ${oldest} or newer. Install it: npm install ${library}@latest`
-      : `The package ${library} could not be loaded. Install it: npm install ${library}`;
+      : `The ${packages} ${all.join(' and ')} could not be loaded. Install ${them}: npm install ${all.join(' ')}`;
     super(message, rest);
     this.library = library;
     if (installed) this.installed = installed;

@@ -27,6 +27,14 @@ describe('acquire', () => {
     expect(leased()).toBe(0);
   });
 
+  it('ends after --lifetime, with the reason', async () => {
+    const { code, stderr } = await start('--lifetime', '2s').ended;
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/lifetime/);
+    expect(stderr).toContain('Released: the browser is destroyed.');
+    expect(leased()).toBe(0);
+  });
+
   it('prints one line of JSON for the lease, and one for its end at SIGTERM', async () => {
     const held = start('--json', '--name', 'by-hand', '--tag', 'who=ada', '--tag', 'why=a=b');
     await held.prints(/acquired/);

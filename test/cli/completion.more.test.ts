@@ -13,8 +13,8 @@ const BASH_COMPLETION = `_get_comp_words_by_ref() { cur=\${COMP_WORDS[COMP_CWORD
 /** The words before the cursor, and what bash offers. */
 const OFFERS: readonly (readonly [words: string, offered: string])[] = [
   ['ex', 'exec'],
-  ['exec pool --rel', '--release-on-crash --release'],
-  ["exec pool --release ''", 'destroy reuse'],
+  ['exec pool --rel', '--release --release-on-crash'],
+  ["exec pool --release ''", 'auto reuse destroy'],
   ["map pool ''", ''],
 ];
 

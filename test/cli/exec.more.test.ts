@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -234,6 +234,25 @@ describe('exec --playwright', () => {
     expect(used.local.stats().leased).toBe(0);
     const ofRunner = /^(playwright-transform-cache-\d+|report\.json|results)$/;
     expect(exec.leftovers().filter((name) => !ofRunner.test(name))).toEqual([]);
+  });
+
+  it('says once what to do instead of --headed and a channel, which have no effect, and runs the suite', async () => {
+    const config = join(mkdtempSync(join(tmpdir(), 'suite-')), 'playwright.config.mjs');
+    const suite = {
+      testDir: resolve('test/fixtures/suites/unmodified'),
+      testMatch: '*.suite.ts',
+      workers: 2,
+    };
+    const use = { channel: 'chrome' };
+    writeFileSync(config, `export default ${JSON.stringify({ ...suite, fullyParallel: true, use })};`);
+    const run = ['node', 'node_modules/@playwright/test/cli.js', 'test', '-c', config, '--headed'];
+    const exec = startClient(['exec', 'test', '--playwright', '--', ...run], used.local);
+    const { code, stdout, stderr } = await exec.ended;
+    expect(code, stdout + stderr).toBe(0);
+    expect(stderr.match(/asks for windows .*pooled-browser exec local --headful --playwright/g)).toHaveLength(
+      1,
+    );
+    expect(stderr.match(/asks for the channel chrome, .*CHROME_PATH/g)).toHaveLength(1);
   });
 
   it('gives any client its address, also in the arguments, with hosts of this machine, and unsets the variables of an outer exec', async () => {

@@ -32,6 +32,23 @@ it.each(COMMANDS)(
   },
 );
 
+/** The flags of each command that leases browsers. Others are of the commands whose leases have a connection. */
+const OF_A_LEASE =
+  'service base-url tag start-url headful acquire-timeout unreachable-timeout lifetime release release-on-crash record replays';
+const OF_A_CONNECTION = `${OF_A_LEASE} expose-network allow-hosts`;
+
+it.each([
+  ['exec', `${OF_A_CONNECTION} name`],
+  ['proxy', `${OF_A_CONNECTION} name idle-timeout max`],
+  ['mcp', `${OF_A_CONNECTION} idle-timeout max`],
+  ['map', `${OF_A_CONNECTION} name idle-timeout task-timeout`],
+  ['work', `${OF_A_CONNECTION} name idle-timeout task-timeout`],
+  ['acquire', `${OF_A_LEASE} name`],
+])('has the same flags for the same things: %s', async (command, flags) => {
+  const { stdout } = await runHere([command, '--help']);
+  for (const flag of flags.split(' ')) expect(stdout).toMatch(new RegExp(`^  --${flag} `, 'm'));
+});
+
 it('prints the version of the package for --version', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   expect(await runHere(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
@@ -57,7 +74,7 @@ it.each([
   [['acquire', 'pool', '--start-url', 'nowhere'], 'must be an absolute URL'],
   [['acquire', 'pool', '--acquire-timeout', '30'], 'such as 500ms, 30s or 5m'],
   [['acquire', 'pool', '--acquire-timeout', '0s'], 'such as 500ms, 30s or 5m'],
-  [['acquire', 'pool', '--release', 'leave'], 'Allowed choices are destroy, reuse.'],
+  [['acquire', 'pool', '--release', 'leave'], 'Allowed choices are auto, reuse, destroy.'],
   [['acquire', 'pool', '--token', 'abc'], "unknown option '--token'"],
   [['acquire', 'pool', '--acquire-timeot', '3s'], '(Did you mean --acquire-timeout?) For help'],
   [['acquire', 'pool', '--base-url', 'localhost:4411'], 'Did you mean http://localhost:4411?'],
@@ -101,6 +118,19 @@ it.each([
     `unknown option '--relase' (Did you mean --release?)${help('exec')}`,
   ],
   [['flush', '--yse', 'a'], `unknown option '--yse' (Did you mean --yes?)${help('flush')}`],
+  [
+    ['map', 'pool', 'a.mjs', '--size', '3'],
+    `unknown option '--size'. The command serve has it.${help('map')}`,
+  ],
+  [
+    ['serve', '--record=failures'],
+    `unknown option '--record'. The commands exec, proxy, mcp, map, work and acquire have it.${help('serve')}`,
+  ],
+  [
+    ['exec', 'pool', 'ls', '--retries', '1'],
+    `unknown option '--retries'.${SEPARATOR} The command map has it.${help('exec')}`,
+  ],
+  [['map', 'pool', 'none.mjs'], `The script none.mjs does not exist.${help('map')}`],
   [['flush'], `missing required argument 'pool'.${help('flush')}`],
   [['exec'], `missing required argument 'pool'.${help('exec')}`],
   [['exec', 'pool'], `missing required argument 'command'.${help('exec')}`],

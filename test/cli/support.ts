@@ -7,7 +7,7 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { EXIT } from '../../src/cli/errors.js';
 import { Interruption } from '../../src/cli/interruption.js';
 import { createProgram } from '../../src/cli/program.js';
-import { reportError } from '../../src/cli/terminal.js';
+import { reportError } from '../../src/cli/report-error.js';
 import {
   startProgram,
   variablesOf,

@@ -3,6 +3,7 @@ import { openForOne } from '../../drivers/loopback-endpoint.js';
 import { channelOf, join, type Channel } from '../../drivers/relay.js';
 import type { ClientSocket } from '../../drivers/socket.js';
 import { createTemporaryFolder } from '../../shared/connection-folder.js';
+import { isRecord, parseJson } from '../../shared/json.js';
 import { isOlder } from '../../shared/library-version.js';
 import type { EndpointFault, OpenRouteOptions, ProxyEndpoint, ProxyRoute } from '../proxy-endpoint.js';
 import { MessageGuard } from './message-guard.js';
@@ -13,13 +14,18 @@ import { ServerThread } from './server-thread.js';
 /** The first version with `browser.bind`. */
 const OLDEST = '1.59.0';
 
+/** As a client has sent them. */
+export type LaunchOptions = Readonly<Record<string, unknown>>;
+
 /** Playwright's own protocol, for `chromium.connect(url)`. The server side is the playwright-core of the current folder. */
 export class PlaywrightEndpoint implements ProxyEndpoint {
   readonly path = 'playwright';
-  readonly #copy: PlaywrightCopy | undefined;
+  readonly #copy: PlaywrightCopy | undefined = findPlaywright();
+  readonly #onLaunchOptions: (options: LaunchOptions) => void;
 
-  constructor(copy = findPlaywright()) {
-    this.#copy = copy;
+  /** @param onLaunchOptions Called with the options with which a runner of tests would launch a browser. They have no effect. */
+  constructor(onLaunchOptions: (options: LaunchOptions) => void = () => {}) {
+    this.#onLaunchOptions = onLaunchOptions;
   }
 
   fault(hasSecret: boolean): EndpointFault | undefined {
@@ -45,6 +51,8 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
       };
     if (asked('x-playwright-proxy') !== undefined) return { status: 400, reason: NO_EXPOSE };
     const [, client] = /^Playwright\/(\d+\.\d+[\w.-]*)/.exec(request.headers['user-agent'] ?? '') ?? [];
+    const launchOptions = asked('x-playwright-launch-options');
+    if (launchOptions !== undefined) this.#onLaunchOptions(readRecord(launchOptions));
     const { version } = this.#copy!;
     if (client === undefined || minorOf(client) === minorOf(version)) return undefined;
     return {
@@ -74,6 +82,16 @@ function valueOf({ headers, url = '/' }: IncomingMessage, name: string): string 
   const header = headers[name];
   const value = Array.isArray(header) ? header[0] : header;
   return value || new URL(url, 'http://localhost').searchParams.get(name) || undefined;
+}
+
+/** What a client sends may be no JSON. */
+function readRecord(text: string): LaunchOptions {
+  try {
+    const value = parseJson(text);
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
 }
 
 function printed(name: string): string {

@@ -3,7 +3,7 @@ import { isRecord } from '../../shared/json.js';
 import { lazy } from '../../shared/lazy.js';
 import { lazyLibrary } from '../../shared/lazy-library.js';
 
-const importBullMQ = lazyLibrary('bullmq', () => import('bullmq'));
+const importBullMQ = lazyLibrary('bullmq', () => import('bullmq'), ['ioredis']);
 
 /**
  * Loads BullMQ's classes, so that they also read jobs whose data is not JSON. Otherwise one such job ends each worker and

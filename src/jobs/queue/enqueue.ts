@@ -42,7 +42,7 @@ export async function addList(
   source: IterableSource<unknown>,
   settings: EnqueueSettings,
 ): Promise<number> {
-  const { list, signal } = settings;
+  const { list, taskTimeout, signal } = settings;
   let count = 0;
   let batch: QueuedInput[] = [];
   await beginList(queue, list);
@@ -50,7 +50,7 @@ export async function addList(
     const pull = () => raceAbort(source.pull(), signal);
     for (let next = await pull(); next; next = await pull()) {
       expectData(next.input, next.index);
-      batch.push({ index: next.index, input: next.input, list });
+      batch.push({ index: next.index, input: next.input, list, taskTimeout });
       count++;
       if (batch.length < BATCH) continue;
       await addBatch(queue, batch, settings);
@@ -67,18 +67,18 @@ export async function addList(
 async function addBatch(
   { queue, redis }: InputQueue,
   batch: readonly QueuedInput[],
-  { attempts, backoff, priority, maxJobs, signal }: EnqueueSettings,
+  { retries, backoff, priority, maxJobs, signal }: EnqueueSettings,
 ): Promise<void> {
   if (maxJobs < Number.POSITIVE_INFINITY) {
     while ((await redis.guard(queue.getJobCountByTypes())) >= maxJobs) await delay(FULL_PAUSE, signal);
   }
   const type = backoff.exponential ? 'exponential' : 'fixed';
-  const retries = attempts > 1 && {
-    attempts,
+  const retrying = retries > 0 && {
+    attempts: retries + 1,
     // Without jitter, inputs that failed together would be retried together.
     backoff: { type, delay: backoff.delay, jitter: 0.5 },
   };
-  const opts = { ...retries, ...(priority !== undefined && { priority }) };
+  const opts = { ...retrying, ...(priority !== undefined && { priority }) };
   await redis.guard(
     queue.addBulk(batch.map((data) => ({ name: 'input', data, opts: { ...opts, jobId: idOf(data) } }))),
   );

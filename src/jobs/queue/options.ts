@@ -61,10 +61,12 @@ export interface QueueBackoff {
 /** Options of `enqueueInputs`. Times are in milliseconds. */
 export interface EnqueueOptions extends QueueOptions {
   /**
-   * Number of attempts of each input.
-   * @default 1
+   * How often a failed input is retried, by any worker.
+   * @default 0
    */
-  attempts?: number | undefined;
+  retries?: number | undefined;
+  /** Timeout of each attempt, in ms, in place of the option of the workers. Default: theirs. */
+  taskTimeout?: number | undefined;
   /**
    * Pause before a retry.
    * @default { delay: 1000 }
@@ -171,7 +173,8 @@ const queueChecks = checksOf<QueueOptions>()({
 
 export const enqueueChecks = checksOf<EnqueueOptions>()({
   ...queueChecks,
-  attempts: optional(wholeNumber(1), 1),
+  retries: optional(wholeNumber(0), 0),
+  taskTimeout: optional(milliseconds()),
   backoff: optional(
     group(
       checksOf<QueueBackoff>()({ delay: milliseconds(LONGEST_TIMER), exponential: optional(flag(), true) }),

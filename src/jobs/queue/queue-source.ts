@@ -132,10 +132,12 @@ export class QueueSource<Input> implements InputSource<Input> {
     if (!isInput(job) || Number.isNaN(job.attemptsMade) || job.parentKey !== undefined)
       await this.#redis.guard(repairJob(this.#worker, this.#redis, job.id!));
     if (!job.deferredFailure && isInput(job)) {
-      const { index, input } = job.data;
+      const { index, input, taskTimeout } = job.data;
       return {
         index,
         input: input as Input,
+        // Other programs can write into the queue.
+        ...(typeof taskTimeout === 'number' && taskTimeout > 0 && { taskTimeout }),
         attempts: job.attemptsMade,
         settle: (outcome, signal) => this.#settle(job, outcome, signal),
         returnToSource: () => void this.#returnToSource(job),

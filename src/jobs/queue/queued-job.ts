@@ -20,6 +20,8 @@ export interface QueuedInput {
   readonly index: number;
   readonly input: unknown;
   readonly list: string;
+  /** Of each attempt, in ms. */
+  readonly taskTimeout?: number | undefined;
 }
 
 /** What a job stores of an attempt, besides the input: a success as its return value, a failure as its progress. */

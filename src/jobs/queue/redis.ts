@@ -9,6 +9,7 @@ import { lazyLibrary } from '../../shared/lazy-library.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import { hideOwnSecret } from '../../shared/redact.js';
 import { isError } from '../../shared/globals.js';
+import { loadBullMQ } from './bullmq.js';
 
 const importRedis = lazyLibrary('ioredis', () => import('ioredis'));
 
@@ -50,6 +51,8 @@ export class RedisLink implements AsyncDisposable {
   /** @throws `QueueError` when Redis can't be reached or refuses the password. */
   static async open(settings: RedisSettings): Promise<RedisLink> {
     const address = redisAddress(settings.connection);
+    // Both are needed: nothing is sent if one is missing.
+    await loadBullMQ();
     const library = await importRedis();
     // Of the oldest versions, the class is only the default export.
     const { Redis = library.default as unknown as typeof library.Redis } = library as Partial<typeof library>;

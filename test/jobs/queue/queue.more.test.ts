@@ -42,7 +42,7 @@ describeWithRedis('a queue', () => {
 
   it('retries a failed task as often as its input allows, and returns the last error', async ({ bench }) => {
     const queue = queueOf('retries');
-    await queue.add(['twice', 'always', 'page', 'never again'], { attempts: 3, backoff: { delay: 5 } });
+    await queue.add(['twice', 'always', 'page', 'never again'], { retries: 2, backoff: { delay: 5 } });
     const task: Task = ({ input, attempt }) => {
       if (input === 'page') return { on: () => {}, [Symbol.dispose]: () => {} };
       if (input !== 'twice' || attempt < 3) throw new RangeError(`${String(input)} ${attempt}`);
@@ -57,6 +57,24 @@ describeWithRedis('a queue', () => {
       { status: 'rejected', attempts: 1, reason: { name: 'RangeError', message: 'never again 1' } },
     ]);
     expect(await worker.end()).toEqual({ succeeded: 1, failed: 3 });
+  });
+
+  it('ends an attempt after the timeout of its input, or without one after that of its worker', async ({
+    bench,
+  }) => {
+    const queue = queueOf('timeouts');
+    await queue.add(['hangs'], { taskTimeout: 50, list: 'of-the-input' });
+    await queue.add(['hangs'], { list: 'of-the-worker' });
+    await using worker = queue.work(bench, () => new Promise(() => {}), { taskTimeout: 70 });
+    const messages = (await queue.collect()).map((outcome) => [
+      outcome.list,
+      outcome.status === 'rejected' && outcome.reason.message,
+    ]);
+    expect(Object.fromEntries(messages)).toEqual({
+      'of-the-input': expect.stringContaining('within 50 ms') as string,
+      'of-the-worker': expect.stringContaining('within 70 ms') as string,
+    });
+    expect(await worker.end()).toEqual({ done: 0, failed: 2 });
   });
 
   it('adds an input once, however often, and again after its outcome was collected', async ({ bench }) => {
