@@ -126,6 +126,7 @@ other machines runs the task too. This command adds the inputs, works, and colle
 Only a part of the inputs is in Redis and in memory at a time. After Ctrl-C, or if this process was
 killed, the same command with --resume continues; meanwhile, the others work. An input whose worker
 was killed runs again: a task may run more than once. One command at a time collects from a queue.
+--retries and --task-timeout hold in every worker; all other flags are those of this command.
 ${ABOUT_REDIS}
 
 ${ABOUT_TOKEN}

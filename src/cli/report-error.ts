@@ -24,8 +24,8 @@ export function reportError(error: unknown, program: Command | undefined): numbe
   // Commander has printed this error. Its own code for wrong usage is 1.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof ExitStatus) return error.exitCode;
-  const isUsage = error instanceof InvalidOptionError;
-  const code = error instanceof CliError ? error.exitCode : isUsage ? EXIT.usage : EXIT.failed;
+  const other = error instanceof InvalidOptionError ? EXIT.usage : EXIT.failed;
+  const code = error instanceof CliError ? error.exitCode : other;
   const { debug } = program?.opts<{ debug?: boolean }>() ?? {};
   const text = () => {
     const message = oneLine(messageOf(error, program));

@@ -35,6 +35,9 @@ Any number of these workers, on any machines, take inputs from the queue that "p
 script is the same as for "map"; see "pooled-browser map --help". The limits of hosts hold for each
 worker: ten workers with --host-concurrency 1 run up to ten tasks at once for a host.
 
+--retries and --task-timeout of "map" go with each input in the queue, so they hold in every worker.
+All other flags are those of each worker: pass them to "work", too.
+
 A worker leases browsers while the queue has inputs, and waits for the next ones. If the pool has no
 browser for a minute, an input goes back to the queue, for workers that have one.
 

@@ -72,7 +72,7 @@ it('prints an error on one line, and everything with --debug', async () => {
   service.script('acquire', { status: 400, json: { code: 'bad', message: 'wrong', details } });
   const { stderr } = await runHere(['acquire', 'pool'], service.options);
   expect(stderr).toBe(
-    'pooled-browser: 400 bad: wrong. Details: a: first second. Check the fields in the details.\n',
+    'pooled-browser: 400 bad: wrong. Details: a: first second. Check the fields in the details. To find the cause, run: pooled-browser doctor pool\n',
   );
   const debug = await runHere(['--debug', 'acquire', 'pool'], service.options);
   expect(debug.stderr).toMatch(/^pooled-browser: PoolServiceError: 400 bad: wrong.*\n +at .*status: 400/s);

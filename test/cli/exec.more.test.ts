@@ -237,14 +237,18 @@ describe('exec --playwright', () => {
   });
 
   it('says once what to do instead of --headed and a channel, which have no effect, and runs the suite', async () => {
-    const config = join(mkdtempSync(join(tmpdir(), 'suite-')), 'playwright.config.mjs');
+    const folder = mkdtempSync(join(tmpdir(), 'suite-'));
+    const config = join(folder, 'playwright.config.mjs');
     const suite = {
       testDir: resolve('test/fixtures/suites/unmodified'),
       testMatch: '*.suite.ts',
       workers: 2,
     };
-    const use = { channel: 'chrome' };
-    writeFileSync(config, `export default ${JSON.stringify({ ...suite, fullyParallel: true, use })};`);
+    const use = { channel: 'chrome', locale: 'de-DE' };
+    writeFileSync(
+      config,
+      `export default ${JSON.stringify({ ...suite, fullyParallel: true, outputDir: folder, use })};`,
+    );
     const run = ['node', 'node_modules/@playwright/test/cli.js', 'test', '-c', config, '--headed'];
     const exec = startClient(['exec', 'test', '--playwright', '--', ...run], used.local);
     const { code, stdout, stderr } = await exec.ended;

@@ -130,7 +130,7 @@ it.each([
     ['exec', 'pool', 'ls', '--retries', '1'],
     `unknown option '--retries'.${SEPARATOR} The command map has it.${help('exec')}`,
   ],
-  [['map', 'pool', 'none.mjs'], `The script none.mjs does not exist.${help('map')}`],
+  [['exec', 'pool', '--idle-timeout', '5s', '--', 'ls'], `--idle-timeout needs --lazy.${help('exec')}`],
   [['flush'], `missing required argument 'pool'.${help('flush')}`],
   [['exec'], `missing required argument 'pool'.${help('exec')}`],
   [['exec', 'pool'], `missing required argument 'command'.${help('exec')}`],
