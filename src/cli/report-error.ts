@@ -12,6 +12,7 @@ import { AcquireTimeoutError, BrowserNotFoundError, ConnectError } from '../shar
 import { redact } from '../shared/redact.js';
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
 import { CliError, EXIT, ExitStatus } from './errors.js';
+import { NO_POOL } from './service.js';
 import { note, oneLine } from './terminal.js';
 
 /**
@@ -46,7 +47,7 @@ function nextCommand(error: unknown, code: number, program: Command | undefined)
     const { service, baseUrl } = command?.opts<{ service?: string; baseUrl?: string }>() ?? {};
     const { pool } = error as PooledBrowserError;
     const at = [service && `--service ${service}`, baseUrl && `--base-url ${baseUrl}`];
-    return `To find the cause, run: ${commandLine('doctor', pool, ...at)}`;
+    return `To find the cause, run: ${commandLine('doctor', pool === NO_POOL ? undefined : pool, ...at)}`;
   }
   const isKnown = error instanceof CliError || isPooledBrowserError(error);
   return isKnown ? undefined : 'To see the stack, add --debug.';

@@ -111,7 +111,7 @@ export async function refuseLocal(options: ServiceOptions): Promise<void> {
 }
 
 /** Of requests that belong to no pool. */
-const NO_POOL = 'none';
+export const NO_POOL = 'none';
 
 /** The token of the environment, or of the service's own variable; undefined if the service needs none. */
 async function tokenOf(
