@@ -247,7 +247,7 @@ describe('exec --playwright', () => {
     const use = { channel: 'chrome', locale: 'de-DE' };
     writeFileSync(
       config,
-      `export default ${JSON.stringify({ ...suite, fullyParallel: true, outputDir: folder, use })};`,
+      `export default ${JSON.stringify({ ...suite, fullyParallel: true, outputDir: join(folder, 'results'), use })};`,
     );
     const run = ['node', 'node_modules/@playwright/test/cli.js', 'test', '-c', config, '--headed'];
     const exec = startClient(['exec', 'test', '--playwright', '--', ...run], used.local);
