@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { readAs } from '../net/response.js';
 import { leasesAgain, type ListedSession } from '../services/browser-service.js';
 import type { PoolCore } from '../pool/pool-core.js';
-import { readMark } from '../pool/lease-mark.js';
+import { readMark } from '../services/lease-mark.js';
 import { releaseBrowser, type ReleaseResult } from '../pool/release.js';
 import { askFirst } from './confirm.js';
 import { CliError, EXIT, ExitStatus } from './errors.js';
@@ -30,6 +30,8 @@ export function define(command: Command, { signal }: Interruption): void {
 const HELP = `
 Only sessions with the tag of this library are listed and ended. A crashed machine leaves leases
 behind until their inactivity timeout. The owner is the host and process that leased the browser.
+The end is that of --lifetime (option lifetime) at the beginning. A lease that is listed after its end
+was extended, or its process is gone.
 ${ABOUT_TOKEN}
 
 Examples:
@@ -53,6 +55,8 @@ interface ActiveLease extends ListedSession {
   lease: string;
   /** Since the acquire request, in ms, as far as the clocks of the machines agree. */
   age: number | undefined;
+  /** Ms until the end of the lifetime with which the lease began; below 0 after it. */
+  remaining: number | undefined;
   owner: { host: string; pid: number } | undefined;
 }
 
@@ -111,24 +115,34 @@ function activeLease(session: ListedSession, isLeasedAgain: boolean): ActiveLeas
   // A session that is leased again is older than its lease.
   const since = Date.parse(owner?.at ?? (isLeasedAgain ? '' : (createdAt ?? '')));
   const age = Number.isNaN(since) ? undefined : Math.max(0, Date.now() - since);
-  return { ...session, lease, age, owner: owner && { host: owner.host, pid: owner.pid } };
+  const lifetime = owner?.lifetime;
+  const remaining = lifetime === undefined || age === undefined ? undefined : lifetime - age;
+  return { ...session, lease, age, remaining, owner: owner && { host: owner.host, pid: owner.pid } };
 }
 
 function print(listed: readonly ActiveLease[], json: true | undefined): void {
   if (json)
     return void printJson(
-      listed.map(({ id, name, pool, age, owner }) => ({ session: id, name, pool, age, owner })),
+      listed.map(({ id, name, pool, age, remaining, owner }) => ({
+        session: id,
+        name,
+        pool,
+        age,
+        remaining,
+        owner,
+      })),
     );
   if (listed.length === 0) return note('There are no active leases of this library.');
-  const rows = listed.map(({ id, name = '-', pool = '-', age, owner }) => [
+  const rows = listed.map(({ id, name = '-', pool = '-', age, remaining, owner }) => [
     id,
     name,
     pool,
     age === undefined ? '-' : ageText(age),
+    remaining === undefined ? '-' : endText(remaining),
     owner ? `${owner.host} ${owner.pid}` : '-',
   ]);
   process.stdout.write(
-    `${formatTable([['session', 'name', 'pool', 'age', 'host and process'], ...rows]).join('\n')}\n`,
+    `${formatTable([['session', 'name', 'pool', 'age', 'end', 'host and process'], ...rows]).join('\n')}\n`,
   );
 }
 
@@ -137,6 +151,10 @@ function ageText(age: number): string {
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   if (hours > 0) return `${hours}h ${minutes}m`;
   return minutes > 0 ? `${minutes}m ${seconds % 60}s` : `${seconds}s`;
+}
+
+function endText(remaining: number): string {
+  return remaining < 0 ? `${ageText(-remaining)} ago` : `in ${ageText(remaining)}`;
 }
 
 function noteUnknownAges(listed: readonly ActiveLease[]): void {

@@ -263,7 +263,8 @@ export class Acquisition<Session extends object> {
     // A listener may have aborted the call.
     signal.throwIfAborted();
     const how = { ...this.#requestAt(pool), signal, onWrite };
-    const outcome = await readGrantOf({ ...how, wanted: { ...wanted, mark: markOf(settings), wait } });
+    const mark = markOf(settings, wanted.endsAfter);
+    const outcome = await readGrantOf({ ...how, wanted: { ...wanted, mark, wait } });
     // Clocks and rounding differ: half of the requested time counts as waited.
     const hasWaited = clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
     if (outcome.kind === 'granted') {

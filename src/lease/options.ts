@@ -1,6 +1,6 @@
 import type { SessionOptions } from '../services/browser-service.js';
 import type { ContextChoice, Protocol } from '../drivers/connector.js';
-import { leaseMark } from '../pool/lease-mark.js';
+import { leaseMark } from '../services/lease-mark.js';
 import {
   leaseName,
   ownerChecks,
@@ -134,8 +134,9 @@ export const acquisitionChecks = checksOf<AcquisitionOptions>()({
   connectAttempts: optional(wholeNumber(1), 2),
 });
 
-/** Who leases, and when, for the tag of the lease. */
-export const markOf = ({ owner }: Checked<typeof acquisitionChecks>) => (owner ? leaseMark() : undefined);
+/** Who leases, when, and for how long, for the tag of the lease. @param endsAfter In ms. */
+export const markOf = ({ owner }: Checked<typeof acquisitionChecks>, endsAfter: number | undefined) =>
+  owner ? leaseMark(endsAfter) : undefined;
 
 /** How a lease ends. */
 export interface EndOptions<Session extends object = object> {

@@ -13,7 +13,7 @@ import type { BrowserService, Replay, ReplayRequest, ServiceRequest } from '../s
 import { checkService, requestFactsOf, verifyLease } from '../services/check-service.js';
 import type { SendOptions } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
-import { leaseMark } from './lease-mark.js';
+import { leaseMark } from '../services/lease-mark.js';
 import { addressOf, serviceOfEnvironment, serviceUrl, tokenOf } from './named-service.js';
 import { INTERNALS, type PoolSettings } from './pool-settings.js';
 import {

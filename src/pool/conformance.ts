@@ -19,7 +19,7 @@ import { valueAt } from '../services/service-json.js';
 import { checkService } from '../services/check-service.js';
 import { coreOf } from './pool-core.js';
 import { sealSession } from './session.js';
-import { completeRequest, idsIn } from './tickets.js';
+import { completeRequest, entryIn, idsIn } from './tickets.js';
 import { isError } from '../shared/globals.js';
 
 /** What a service answers, for the checks of its adapter. Each part that is missing is not checked. */
@@ -208,8 +208,12 @@ function* ticketFaults(service: BrowserService, sample: ServiceSample): Iterable
   if (!search.path.includes(LEASE_ID) && !search.at)
     yield 'find neither contains the id of the lease, nor says where an entry has it (at).';
   if (!('found' in sample)) return;
-  const ids = idsIn(sample.found, { ...search, idField: service.idField, is: LEASE_ID });
-  if (ids.length !== 1 || ids[0] !== id) yield `find finds ${JSON.stringify(ids)}, not only ${id}.`;
+  const where = { ...search, idField: service.idField, is: LEASE_ID };
+  const ids = idsIn(sample.found, where);
+  if (ids.length !== 1 || ids[0] !== id) return yield `find finds ${JSON.stringify(ids)}, not only ${id}.`;
+  if (!search.isWhole) return;
+  const reason = refusalOf(() => service.grant(entryIn(sample.found, id, where), LEASE, AT));
+  if (reason !== undefined) yield `find says isWhole, and grant can't read the entry, which ${reason}.`;
 }
 
 function* answerFaults(service: BrowserService, sample: ServiceSample): Iterable<string> {

@@ -2,12 +2,11 @@ import { isGone } from '../net/status.js';
 import { readAs } from '../net/response.js';
 import { headersFault } from '../services/check-service.js';
 import type { BrowserService, Grant, LeaseRequest } from '../services/browser-service.js';
-import { valueAt } from '../services/service-json.js';
 import { hideValuesIn } from '../shared/redact.js';
 import { addressOf } from './grant.js';
 import type { PoolCore } from './pool-core.js';
 import { sealGrant } from './session.js';
-import { idsIn } from './tickets.js';
+import { entryIn } from './tickets.js';
 
 /** Whether another process can find the browser of a lease, and its URLs, by the id of the lease. */
 export function isFindable({ find }: Pick<BrowserService, 'find'>, lease: LeaseRequest): boolean {
@@ -33,9 +32,9 @@ export async function findSession<Session extends object>(
   const response = await client.send(request, { facts, signal });
   if (isGone(response.status)) return undefined;
   hideValuesIn(response.body);
-  const where = { list: [], idField: service.idField, ...(at && { at }), is: lease.id };
+  const where = { list, idField: service.idField, ...(at && { at }), is: lease.id };
   return readAs(response, facts, (json) => {
-    const entry = [valueAt(json, list)].flat().find((one) => idsIn(one, where).includes(id));
+    const entry = entryIn(json, id, where);
     if (entry === undefined) return undefined;
     const grant = service.grant(entry, lease, addressOf(pool));
     const fault = headersFault(grant.headers);

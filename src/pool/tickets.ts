@@ -80,14 +80,19 @@ export function isOurs(record: unknown, { at, is }: Pick<OwnerTest, 'at' | 'is'>
 /** Other ids can't become a part of a path and of a body in the same way. */
 const PLAIN_ID = /^[\w.-]*\w[\w.-]*$/;
 
+/** What identifies the sessions of a lease in the answer to a search. */
+type SearchPlace = Omit<SearchTicket, 'search' | 'found'>;
+
 /** The ids in the answer to a search. */
-export function idsIn(
-  json: unknown,
-  { list, idField, at, is }: Omit<SearchTicket, 'search' | 'found'>,
-): string[] {
+export function idsIn(json: unknown, { list, idField, at, is }: SearchPlace): string[] {
   return [valueAt(json, list)].flat().flatMap((one) => {
     if (at && valueAt(one, at) !== is) return [];
     const id = isRecord(one) ? one[idField] : undefined;
     return typeof id === 'string' && PLAIN_ID.test(id) ? [id] : [];
   });
+}
+
+/** The entry with this id in the answer to a search. */
+export function entryIn(json: unknown, id: string, { list, ...place }: SearchPlace): unknown {
+  return [valueAt(json, list)].flat().find((one) => idsIn(one, { ...place, list: [] }).includes(id));
 }

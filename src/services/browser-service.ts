@@ -54,8 +54,13 @@ export interface LeaseRequest {
   readonly pool: string;
   /** New for each request. The service should store it, so that `owner` and `find` can recognize the lease. */
   readonly id: string;
-  /** Host, process and time of the request, for the command `leases`: store it beside the id if the service stores as many tags. */
+  /**
+   * Host, process and time of the request, and `endsAfter`, for the command `leases`: store it beside the id if the service stores as
+   * many tags.
+   */
   readonly mark?: string | undefined;
+  /** Milliseconds after which this library ends the lease, if it is not extended. Undefined: none. */
+  readonly endsAfter?: number | undefined;
   /** Name of the lease. */
   readonly name?: string | undefined;
   /** Tags of the lease. */

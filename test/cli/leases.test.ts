@@ -10,10 +10,10 @@ const OLD = '2020-01-01T00:00:00.000Z';
 
 /** Sessions of the given API: two of this library, and one of another program. */
 const SESSIONS = [
-  session('old', { [LEASE_TAG]: 'lease-1', 'pooled-browser-owner': `machine-1/42/${OLD}` }),
+  session('old', { [LEASE_TAG]: 'lease-1', 'pooled-browser-owner': `machine-1/42/${OLD}/60000` }),
   session('new', {
     [LEASE_TAG]: 'lease-2',
-    'pooled-browser-owner': `machine-2/7/${new Date().toISOString()}`,
+    'pooled-browser-owner': `machine-2/7/${new Date().toISOString()}/7200000`,
   }),
   session('unknown-age', { [LEASE_TAG]: 'lease-3' }),
   session('of-others', { team: 'a' }),
@@ -46,23 +46,27 @@ async function run(...args: string[]): Promise<Ended & { released: unknown[] }> 
   return { ...ended, released: service.released };
 }
 
+const matching = (text: RegExp) => expect.stringMatching(text) as string;
 const cells = (stdout: string) =>
   stdout
     .trim()
     .split('\n')
     .map((line) => line.split(/ {2,}/));
 
-it('lists only sessions with the tag of this library, with their owner and age', async () => {
+it('lists only sessions with the tag of this library, with their owner, age and end', async () => {
   const { code, stdout, stderr, released } = await run();
   expect({ code, stderr, released }).toEqual({ code: 0, stderr: '', released: [] });
   expect(cells(stdout)).toEqual([
-    ['session', 'name', 'pool', 'age', 'host and process'],
-    ['old', 'name-of-old', 'scrapers', expect.stringMatching(/^\d+h \d+m$/), 'machine-1 42'],
-    ['new', 'name-of-new', 'scrapers', expect.stringMatching(/^(\d+m )?\d+s$/), 'machine-2 7'],
-    ['unknown-age', 'name-of-unknown-age', 'scrapers', '-', '-'],
+    ['session', 'name', 'pool', 'age', 'end', 'host and process'],
+    ['old', 'name-of-old', 'scrapers', matching(/^\d+h \d+m$/), matching(/^\d+h \d+m ago$/), 'machine-1 42'],
+    ['new', 'name-of-new', 'scrapers', matching(/^(\d+m )?\d+s$/), matching(/^in 1h 5\dm$/), 'machine-2 7'],
+    ['unknown-age', 'name-of-unknown-age', 'scrapers', '-', '-', '-'],
   ]);
   const json = JSON.parse((await run('scrapers', '--json')).stdout) as object[];
   expect(json).toMatchObject([{ session: 'old', owner: { host: 'machine-1', pid: 42 } }, {}, {}]);
+  const [old, , unknown] = json as { age: number; remaining: number }[];
+  expect(old!.age + old!.remaining).toBe(60_000);
+  expect(unknown).not.toHaveProperty('remaining');
   expect(JSON.parse((await run('pool-1', '--json')).stdout)).toHaveLength(3);
   expect((await run('another-pool')).stderr).toContain('There are no active leases of this library.');
 });

@@ -133,7 +133,7 @@ const KERNEL: ServiceSample = {
   required: ['session_id', 'cdp_ws_url', 'webdriver_ws_url', 'timeout_seconds'],
   id: 'session-1',
   secrets: [JWT],
-  found: [{ session_id: 'other' }, { session_id: 'session-1', tags: { [LEASE_TAG]: LEASE_ID } }],
+  found: [{ session_id: 'other' }, session({ tags: { [LEASE_TAG]: LEASE_ID } })],
   recordings: {
     response: [{ replay_id: 'r', started_at: '2026-01-02T03:04:05Z', replay_view_url: 'https://x.test/r' }],
     ids: ['r'],
@@ -247,6 +247,10 @@ it.each<[Partial<ServiceSample>, string]>([
   ],
   [{ errors: [{ status: 400, body: { code: 'a' }, says: 'a', code: 'c' }] }, 'has the code a, not c.'],
   [{ video: { replayId: 'r', ready: {} } }, 'replays.video returns no search'],
+  [
+    { found: [{ session_id: 'session-1', tags: { [LEASE_TAG]: LEASE_ID } }] },
+    "find says isWhole, and grant can't read the entry, which lacks the required field created_at.",
+  ],
 ])('a fault of a sample is named: %o', (change, fault) => {
   expect(serviceFaults(kernel, { ...KERNEL, ...change }).join('\n')).toContain(fault);
 });

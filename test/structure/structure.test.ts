@@ -35,6 +35,7 @@ const DIRECTION: Readonly<Record<string, readonly string[]>> = {
   local: [
     'services/kernel-api',
     'services/browser-service',
+    'services/lease-mark',
     'pool/pool-options',
     'pool/local-service',
     'net/loopback-server',

@@ -1,4 +1,5 @@
 import type { FeatureContext, Finished, LeaseFeature } from '../../lease/feature.js';
+import type { LeaseRequest } from '../../services/browser-service.js';
 import { LinkedAbort, onAbort } from '../../shared/abort.js';
 import { clock, LONGEST_TIMER, startTimer } from '../../shared/clock.js';
 import { InvalidOptionError } from '../../shared/errors.js';
@@ -42,6 +43,11 @@ export class Lifetime implements LeaseFeature {
   /** What another process continues with. Undefined without an end. */
   get saved(): SavedLifetime | undefined {
     return this.#period?.saved;
+  }
+
+  request(): Partial<LeaseRequest> {
+    const { lifetime } = this.#settings;
+    return lifetime === Number.POSITIVE_INFINITY ? {} : { endsAfter: lifetime };
   }
 
   leased(lease: Context, saved: unknown): AbortSignal | undefined {

@@ -1,4 +1,5 @@
 import { LEASE_TAG, MARK_TAG } from '../../services/browser-service.js';
+import { readMark } from '../../services/lease-mark.js';
 import type { Recording } from '../../recorder/recording.js';
 import type { FeatureContext } from '../feature.js';
 import type { ServedPool } from '../pool/served-pool.js';
@@ -58,6 +59,7 @@ function browserCard(
     state: lease ? ('leased' as const) : ('idle' as const),
     ...aged(lease?.since ?? idleSince),
     leaseId: lease?.id,
+    lifetime: readMark(lease?.request.tags?.[MARK_TAG])?.lifetime,
     leaseName: lease?.request.name,
     tags: shownTags(lease?.request.tags),
     connections: lease?.connections ?? 0,

@@ -275,6 +275,19 @@ describe('a detached lease with lifetime', () => {
   });
 });
 
+it.each([
+  [10 * MINUTE, /Z\/600000$/],
+  [undefined, /Z$/],
+])(
+  'the tag with the owner of a lease has its lifetime (%s), for the command leases',
+  async (lifetime, mark) => {
+    await using played = await PlayedLease.start();
+    await using _held = await played.lease({ lifetime });
+    const { tags } = played.service.of('acquire')[0]!.body as { tags: Record<string, string> };
+    expect(tags['pooled-browser-owner']).toMatch(mark);
+  },
+);
+
 it.each<[LeaseOptions, RegExp]>([
   [{ lifetime: 0 }, /lifetime must be a number of milliseconds above 0/],
   [{ lifetime: '10m' as never }, /lifetime must be a number of milliseconds above 0/],

@@ -54,11 +54,11 @@ function partsOf(browser: BrowserCard): Part[] {
   ];
 }
 
-function stateOf({ sessionId, state, age, connections }: BrowserCard): HTMLElement[] {
+function stateOf({ sessionId, state, age, lifetime, connections }: BrowserCard): HTMLElement[] {
   const count = connections === 1 ? '1 connection' : `${connections} connections`;
   return [
     make('span', { class: state === 'leased' ? 'badge live' : 'badge good' }, state),
-    make('span', {}, 'for ', ageOf(age)),
+    make('span', {}, 'for ', ageOf(age), lifetime === undefined ? '' : ` of ${duration(lifetime)}`),
     ...(state === 'leased' ? [make('span', { class: 'dim' }, count)] : []),
     make('span', { class: 'grow' }),
     make('code', { title: sessionId }, short(sessionId)),
