@@ -30,8 +30,8 @@ export function define(command: Command, { signal }: Interruption): void {
 const HELP = `
 Only sessions with the tag of this library are listed and ended. A crashed machine leaves leases
 behind until their inactivity timeout. The owner is the host and process that leased the browser.
-The end is that of --lifetime (option lifetime) at the beginning. A lease that is listed after its end
-was extended, or its process is gone.
+The end is that of --lifetime (option lifetime) at the beginning. A lease that is listed after its
+end was extended, or its process is gone.
 ${ABOUT_TOKEN}
 
 Examples:

@@ -20,6 +20,7 @@ import {
   addReachOptions,
   leaseSettings,
   NO_FAILURES,
+  time,
   timeOrNone,
   timeout,
   wholeNumberArgument,
@@ -39,7 +40,11 @@ export function define(command: Command, { signal }: Interruption): void {
     .option('--share', 'one browser for all clients, from the first of them until the end, or --idle-timeout')
     .option('--max <n>', 'browsers to lease at once, of each pool', wholeNumberArgument(1))
     .addOption(
-      timeout('--keep <time>', 'time for which a browser with a name waits for its next client', '60s'),
+      timeout(
+        '--keep <time>',
+        'time for which a browser with a name waits for its next client: 30s, 5m',
+        '60s',
+      ),
     )
     .addOption(
       new Option(
@@ -48,6 +53,12 @@ export function define(command: Command, { signal }: Interruption): void {
       )
         .argParser(timeOrNone)
         .default(3_600_000, '1h'),
+    )
+    .addOption(
+      new Option(
+        '--max-lifetime <time>',
+        'the latest end to which a client can extend a lease (default: twice --lifetime)',
+      ).argParser(time),
     )
     .option(
       '--keep-file <file>',
@@ -72,7 +83,7 @@ below the one that is printed:
                  refused with status 409, unless it is an extension that the first one has
                  loaded in the browser, as Stagehand 4 does.
   /NAME/lease    GET: the session, age and remaining ms of its lease; POST {"extend": MILLISECONDS}
-                 moves the end that --lifetime sets, at most to twice that time
+                 moves the end that --lifetime sets, at most to --max-lifetime
   /NAME/handoff  POST {"message": "…"}: a person takes over (guide: pooled-browser skills handoff)
 Everybody with the address can use the pool from this machine. Web pages never can. Programs that
 take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can,
@@ -102,6 +113,8 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
   keep: number;
   /** In ms; 0: none. */
   idleTimeout: number;
+  /** In ms. */
+  maxLifetime?: number;
   keepFile?: string;
   /** Folder. */
   recordTo?: string;
@@ -110,7 +123,8 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
 
 /** Serves a pool until a signal. */
 async function proxy(poolList: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
-  const { port, secret, share, max, keep, keepFile, idleTimeout, record, recordTo, json } = options;
+  const { port, secret, share, max, keep, keepFile, maxLifetime, idleTimeout } = options;
+  const { record, recordTo, json } = options;
   if (record === 'failures') throw new CliError(NO_FAILURES, EXIT.usage);
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
   await using pools = await openPools(poolList, options, max);
@@ -133,6 +147,7 @@ async function proxy(poolList: string, options: ProxyCommandOptions, signal: Abo
     share,
     keep,
     keepFile,
+    maxLifetime,
     idleTimeout,
     onClient,
     onEvent: (event: RunEvent) => (isShown(event) ? undefined : log(event)),

@@ -59,7 +59,7 @@ it.each(['SIGTERM', 'SIGKILL'] as const)(
     await second.end('SIGTERM');
     // Nobody comes again: this proxy only releases.
     const last = startCli(
-      ['proxy', 'test', '--port', '0', '--keep', '0.1', '--keep-file', file, '--lifetime', '10m'],
+      ['proxy', 'test', '--port', '0', '--keep', '100ms', '--keep-file', file, '--lifetime', '10m'],
       variablesOf(used.local),
     );
     await addressOf(last);

@@ -83,6 +83,8 @@ it.each([
   [['exec', 'pool', '--lifetime', '5', '--', 'true'], 'a time above 0 with its unit'],
   [['proxy', 'pool', '--lifetime', '0'], 'a time above 0 with its unit'],
   [['proxy', 'pool', '--idle-timeout', '-1s'], 'a time above 0 with its unit'],
+  [['proxy', 'pool', '--keep', '0'], 'a time above 0 with its unit'],
+  [['proxy', 'pool', '--max-lifetime', '2h'], '--max-lifetime limits extend, which needs'],
   [['exec', 'pool', '--playwright', '--lazy', '--', 'ls'], "cannot be used with option '--lazy'"],
   [['exec', 'pool', 'ls', '-l'], "unknown option '-l'"],
   [['exec', 'pool', '--replays', 'all', '--', 'ls'], 'Allowed choices are list, record, off.'],

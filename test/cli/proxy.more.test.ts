@@ -50,8 +50,8 @@ it('prints a line when a browser is leased and when it is released, with its rec
   await proxy.leavesNothing();
 });
 
-it('shows and moves the end that --lifetime sets, and says before it when a lease ends', async () => {
-  const proxy = start('--lifetime', '20s', '--idle-timeout', '0');
+it('shows and moves the end that --lifetime sets, at most to --max-lifetime, and says before it when a lease ends', async () => {
+  const proxy = start('--lifetime', '20s', '--max-lifetime', '25s', '--idle-timeout', '0');
   const url = await addressOf(proxy);
   const client = new WebSocket(`${url.replace('http', 'ws')}/alice`);
   await once(client, 'open');
@@ -64,6 +64,8 @@ it('shows and moves the end that --lifetime sets, and says before it when a leas
   });
   const moved = await fetch(`${url}/alice/lease`, { method: 'POST', body: '{"extend": 1}' });
   expect(await moved.json()).toMatchObject({ name: 'alice', remaining: expect.any(Number) });
+  const most = await fetch(`${url}/alice/lease`, { method: 'POST', body: '{"extend": 60000}' });
+  expect(((await most.json()) as typeof lease).remaining).toBeLessThanOrEqual(25_000);
   await proxy.prints(/The lease of session \w{32} ends in [\d.]+ s \(--lifetime\)\./);
   await proxy.end('SIGTERM');
 });
