@@ -47,6 +47,8 @@ const browsers = new MCPServerStdio({
   command: process.execPath,
   args: [command, 'mcp', 'default'],
   env: process.env,
+  // While no browser is free, lease_browser waits for one.
+  clientSessionTimeoutSeconds: 60,
 });
 await browsers.connect();
 try {

@@ -8,13 +8,16 @@ import { formatTable, note } from './terminal.js';
 /** The guides of the package. A folder stands for its README.md. */
 const TOPICS: readonly (readonly [name: string, path: string, about: string])[] = [
   ['overview', 'README.md', 'what the library does, and how to begin'],
-  ['agent-runtimes', 'examples/guides/agent-runtimes.md', 'which call fits an agent; long leases, Stagehand'],
+  ['agent-runtimes', 'examples/guides/agent-runtimes.md', 'which call fits an agent; long leases, MCP'],
   ['scraping-jobs', 'examples/guides/scraping-jobs.md', 'many inputs on few browsers: mapPooledBrowsers'],
   ['test-suites', 'examples/guides/test-suites.md', 'fixtures of Playwright Test and Vitest'],
   ['python', 'examples/python', 'programs in Python and other languages: exec, proxy'],
   ['mcp', 'examples/mcp', 'MCP servers that lease a browser at the first tool call'],
   ['mcp-lease', 'examples/mcp-lease', 'an agent that leases and releases browsers with MCP tools'],
   ['openai-agents', 'examples/openai-agents', 'the same with the OpenAI Agents SDK'],
+  ['stagehand', 'examples/stagehand', 'Stagehand 4 on a leased browser'],
+  ['browser-use', 'examples/browser-use', 'browser-use on a leased browser'],
+  ['agent-browser', 'examples/agent-browser', 'agent-browser on a leased browser'],
   ['replays', 'examples/guides/replays.md', 'a video and timeline of every lease'],
   ['handoff', 'examples/guides/handoff.md', 'a person takes over the browser, for a login or a captcha'],
   ['release', 'examples/guides/release.md', 'what is cleaned, destroyed or left at the end of a lease'],

@@ -1,13 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, symlinkSync, copyFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
+import { installExample, packageOfTests } from '../examples/support.js';
 import { titled, useLocalPool } from '../support/local.js';
 import { startProgram, variablesOf } from '../support/program.js';
 import { Agent } from './mcp-agent.js';
 
-const SDKS = resolve('test/sdks/node_modules');
-const isInstalled = existsSync(join(SDKS, '@openai/agents')) && existsSync(join(SDKS, 'agent-browser'));
+const agentBrowser = packageOfTests('agent-browser');
+const isInstalled = agentBrowser !== undefined && packageOfTests('@openai/agents') !== undefined;
 const SKIPPED = isInstalled ? '' : ' (skipped: npm ci --prefix test/sdks installs it)';
 
 const used = useLocalPool({ pools: [{ name: 'default', size: 1 }] });
@@ -15,12 +16,8 @@ const used = useLocalPool({ pools: [{ name: 'default', size: 1 }] });
 it.skipIf(!isInstalled)(
   `an agent of the OpenAI Agents SDK leases a browser, reads a page, and releases the browser${SKIPPED}`,
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'o-'));
-    copyFileSync('examples/openai-agents/agent.mjs', join(folder, 'agent.mjs'));
-    mkdirSync(join(folder, 'node_modules'));
-    for (const name of ['@openai', 'zod']) symlinkSync(join(SDKS, name), join(folder, 'node_modules', name));
-    symlinkSync(resolve('node_modules/playwright-core'), join(folder, 'node_modules/playwright-core'));
-    const words = [join(folder, 'agent.mjs'), resolve('dist/cli/main.js'), titled('Shop')];
+    const agent = installExample('openai-agents/agent.mjs', ['@openai', 'zod', 'playwright-core']);
+    const words = [agent, resolve('dist/cli/main.js'), titled('Shop')];
     const { stdout, stderr } = await startProgram(words, variablesOf(used.local)).ended;
     expect(stdout, stderr).toBe('The page is called "Shop". The browser was reused.\n');
     expect(used.local.stats().leased).toBe(0);
@@ -35,7 +32,7 @@ it.skipIf(!isInstalled)(`agent-browser drives a browser that the agent has lease
   const { cdpUrl } = (await agent.call('lease_browser', { name: 'main' })).content;
   const home = mkdtempSync(join(tmpdir(), 'h-'));
   const run = async (...args: string[]) => {
-    const command = [join(SDKS, 'agent-browser/bin/agent-browser.js'), ...args];
+    const command = [join(agentBrowser!, 'bin/agent-browser.js'), ...args];
     const { stdout, stderr } = await startProgram(command, { HOME: home, AGENT_BROWSER_SOCKET_DIR: home })
       .ended;
     return stdout + stderr;

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
-import { delimiter, resolve } from 'node:path';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { startProgram, variablesOf, type Environment, type Program } from '../support/program.js';
 
@@ -30,4 +32,24 @@ export async function runCommand(
   const PATH = `${PROGRAMS}${delimiter}${process.env['PATH']}`;
   const env = { ...Object.fromEntries(own), ...variables, PATH };
   return (await promisify(execFile)('sh', ['-c', command.replaceAll('npx ', '')], { cwd, env })).stdout;
+}
+
+const SDKS = resolve('test/sdks/node_modules');
+
+/** The path of an installed package that only tests use. Undefined if it is missing. */
+export function packageOfTests(name: string): string | undefined {
+  return [join(SDKS, name), resolve('node_modules', name)].find((path) => existsSync(path));
+}
+
+/** Copies a program of an example into a folder of its own, with the packages that a user installs there. Returns its path. */
+export function installExample(program: string, packages: readonly string[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'e-'));
+  for (const name of packages) {
+    const link = join(folder, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(packageOfTests(name)!, link);
+  }
+  const path = join(folder, program.split('/').at(-1)!);
+  copyFileSync(`examples/${program}`, path);
+  return path;
 }

@@ -1,17 +1,17 @@
-import { existsSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { serveProxy } from '../../src/index.js';
 import { withPooledBrowser } from '../../src/playwright.js';
 import { startClient } from '../cli/support.js';
 import { useLocalPool } from '../support/local.js';
 import { startProgram } from '../support/program.js';
+import { installExample, packageOfTests } from '../examples/support.js';
 import { useWholeBrowser } from '../support/whole-browser.js';
 
 /**
  * Stagehand 4 loads an extension in the browser, which opens a WebSocket of its own to the URL that the program has. The model of the
  * program is scripted.
  */
-const isInstalled = existsSync('test/sdks/node_modules/@browserbasehq/stagehand');
+const isInstalled = packageOfTests('@browserbasehq/stagehand') !== undefined;
 const SKIPPED = isInstalled ? '' : ' (skipped: npm ci --prefix test/sdks installs it)';
 
 // A headless shell has no extensions.
@@ -19,7 +19,8 @@ useWholeBrowser();
 const used = useLocalPool();
 
 // Node 20 has no WebSocket without the flag. Newer versions ignore it.
-const program = ['--experimental-websocket', 'test/sdks/stagehand.mjs'];
+const program = ['--experimental-websocket'];
+if (isInstalled) program.push(installExample('stagehand/agent.mjs', ['@browserbasehq', 'zod']));
 const DONE = 'Stagehand read {"price":3} and left the title Bought\n';
 const expectDone = async ({ ended }: Pick<ReturnType<typeof startProgram>, 'ended'>) => {
   const { stdout, stderr } = await ended;
