@@ -22,12 +22,17 @@ export type RunEvent<Session extends object = BrowserSession> = RunStep<Session>
 export interface ProxySteps {
   /** A client waits for a browser. */
   waiting: object;
-  /** A browser was leased, after `waited` ms. The URL of its live view contains a secret. */
-  leased: { sessionId: string; liveViewUrl?: string; waited: number };
+  /**
+   * A browser was leased, after `waited` ms. The URL of its live view contains a secret. With `keepFile`, `kept` is `'found'` if an earlier
+   * proxy has leased the browser, and `'gone'` if it takes the place of such a browser, which could not be used any longer.
+   */
+  leased: { sessionId: string; liveViewUrl?: string; waited: number; kept?: 'found' | 'gone' };
   /** A client uses a browser. */
   connected: { sessionId: string };
   /** A page requested a host that `allowedHosts` refuses. Emitted once for each host of a lease. */
   'request-refused': { sessionId: string; host: string };
+  /** A client asks for a person, who has to open the page at `url`. It contains a secret: everybody with it can use the browser. */
+  handoff: { sessionId: string; url: string; message: string };
   /** A client has disconnected. `isIdle`: the proxy has disconnected it, because it sent no command for `idleTimeout`. */
   disconnected: { sessionId: string; isIdle: boolean };
   /** The lease of `elapsed` ms has ended. */

@@ -16,10 +16,11 @@ import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { isNameConflict } from '../shared/service-errors.js';
+import type { StepOf } from '../shared/telemetry.js';
 import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
 import { askPerson } from './handoff.js';
 import { adviceInside } from './nesting.js';
-import type { KeptBrowsers, NotedLease } from './kept-browsers/kept-browsers.js';
+import type { KeptBrowsers, KeptOutcome, NotedLease } from './kept-browsers/kept-browsers.js';
 import { Refusal } from '../net/loopback-server.js';
 import type { RunSummary } from './run.js';
 import type { ProxyEndpoint } from './proxy-endpoint.js';
@@ -28,7 +29,7 @@ import type { AllSettings, ProxySettings } from './options.js';
 
 /** How the browsers of a proxy are leased, and how long they are kept. */
 export interface ProxyPlan {
-  readonly open: (how: ProxiedBrowserOptions) => Promise<Connected>;
+  readonly open: (how: ProxiedBrowserOptions) => Promise<Opened>;
   readonly settings: ProxySettings;
   readonly emit: (event: ProxyEvent) => void;
   /** The further protocols of clients. */
@@ -45,18 +46,18 @@ export interface ProxyPlan {
 interface ProxiedBrowserOptions extends Pick<CallSettings, 'protocol' | 'reconnect' | 'signal' | 'name'> {
   /** In ms. Default: that of the proxy. */
   readonly lifetime?: number | undefined;
-  readonly onRefused: (refused: RefusedRequest) => void;
+  readonly onStep: (step: LeaseStep) => void;
 }
 
-/** A host that the limit of the lease does not name. */
-type RefusedRequest = ProxySteps['request-refused'];
+/** An event of the lease that clients cause. */
+type LeaseStep = StepOf<Pick<ProxySteps, 'request-refused' | 'handoff'>>;
 
 /** The first client of a browser, or what leases the browser before that client. */
 interface FirstClient extends Pick<ProxiedBrowserOptions, 'lifetime'> {
   readonly name: string | undefined;
   readonly protocol: Protocol;
-  /** URL that the first page shows. */
-  readonly notice: string | undefined;
+  /** How the browser that this one replaces has ended: follows "The one before it". */
+  readonly replaced: string | undefined;
 }
 
 /** The reason of the end of a browser whose clients sent no command for `idleTimeout`. */
@@ -66,6 +67,14 @@ const NO_CLIENT = new Error('The client has disconnected.');
 
 /** The part of a lease that a proxy uses. */
 type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'end' | 'pause'> & NotedLease;
+
+/** A lease, and what became of the browser of the same name that an earlier proxy has leased. */
+interface Opened {
+  readonly lease: Connected;
+  readonly kept?: KeptOutcome<never>['kept'];
+  /** How that browser has ended. */
+  readonly why?: string;
+}
 
 /** What a client may know of the lease of its browser. Times are in ms. */
 export interface ProxiedLease {
@@ -85,11 +94,14 @@ export function openFor<Session extends object>(
   // Without a secret, a client can be another user's.
   const connector = relay(settings.secret);
   const planOf = async (
-    { onRefused, lifetime = settings.lifetime, ...how }: ProxiedBrowserOptions,
+    { onStep, lifetime = settings.lifetime, ...how }: ProxiedBrowserOptions,
     further: Partial<AllSettings<Session>> = {},
   ) => {
     const onEvent = (event: RunEvent<Session>) => {
-      if (event.type === 'request-refused') onRefused({ sessionId: event.sessionId, host: event.host });
+      const { type } = event;
+      if (type === 'request-refused') onStep({ type, sessionId: event.sessionId, host: event.host });
+      if (type === 'handoff')
+        onStep({ type, sessionId: event.sessionId, url: event.url, message: event.message });
       settings.onEvent?.(event);
     };
     const own = { ...settings, ...how, lifetime, ...further, onEvent };
@@ -111,16 +123,18 @@ export function openFor<Session extends object>(
   return async ({ name = settings.name, ...how }) => {
     // A client chose the name, which must not be the reason of a refusal.
     const isPath = name !== settings.name;
-    if (!isPath) return open({ ...how, name });
+    if (!isPath) return { lease: await open({ ...how, name }) };
     const again = name === undefined ? undefined : await reopen({ ...how, name });
-    if (again) return again;
+    if (again?.kept === 'found') return again;
     const further = kept && OUTLIVING;
     const isRefused = services.some(({ refuses }) => refuses?.({ name, tags: settings.tags }));
-    if (isRefused) return open({ ...how, name: undefined }, further);
-    return open({ ...how, name }, further).catch((error: unknown) => {
-      if (!isNameTaken(error) || how.signal?.aborted) throw error;
-      return open({ ...how, name: `${name}-${globalThis.crypto.randomUUID().slice(0, 6)}` }, further);
-    });
+    const lease = await open({ ...how, name: isRefused ? undefined : name }, further).catch(
+      (error: unknown) => {
+        if (!isNameTaken(error) || how.signal?.aborted) throw error;
+        return open({ ...how, name: `${name}-${globalThis.crypto.randomUUID().slice(0, 6)}` }, further);
+      },
+    );
+    return { lease, ...again };
   };
 }
 
@@ -170,7 +184,7 @@ export class ProxiedBrowser {
   #handoffs = 0;
   #lastHandoff = 0;
 
-  constructor(plan: ProxyPlan, { name, protocol, notice, lifetime }: FirstClient) {
+  constructor(plan: ProxyPlan, { name, protocol, replaced, lifetime }: FirstClient) {
     this.#plan = plan;
     this.name = name;
     this.#isKept = plan.settings.share || name !== undefined;
@@ -178,7 +192,7 @@ export class ProxiedBrowser {
     this.ended = new Promise((resolve) => {
       this.#onEnded = resolve;
     });
-    this.#lease = this.#open({ protocol, lifetime }, notice);
+    this.#lease = this.#open({ protocol, lifetime }, replaced);
     this.#lease.catch((error: unknown) => this.end(error));
   }
 
@@ -347,15 +361,15 @@ export class ProxiedBrowser {
 
   async #open(
     how: Pick<ProxiedBrowserOptions, 'protocol' | 'lifetime'>,
-    notice: string | undefined,
+    replaced: string | undefined,
   ): Promise<Connected> {
-    const { open } = this.#plan;
+    const { open, settings } = this.#plan;
     const { signal } = this.#waiting;
     // The connection that holds a browser between its clients may break without a loss.
     const reconnect = this.#isKept ? 'eager' : false;
-    const name = this.#plan.settings.share ? undefined : this.name;
-    const onRefused = (refused: RefusedRequest) => this.#emit({ type: 'request-refused', ...refused });
-    const lease = await open({ ...how, reconnect, signal, name, onRefused });
+    const name = settings.share ? undefined : this.name;
+    const onStep = (step: LeaseStep) => this.#emit(step);
+    const { lease, kept, why = replaced } = await open({ ...how, reconnect, signal, name, onStep });
     this.#waiting.dispose();
     this.#connected = lease;
     const { sessionId, grant, signal: over } = lease.context;
@@ -364,16 +378,29 @@ export class ProxiedBrowser {
     this.#leasedAt = now - (lease.features.lifetime.saved?.age ?? 0);
     const waited = Math.round(now - this.#began);
     const { liveViewUrl } = grant;
-    this.#emit({ type: 'leased', sessionId, waited, ...(liveViewUrl !== undefined && { liveViewUrl }) });
+    const facts = { ...(liveViewUrl !== undefined && { liveViewUrl }), ...(kept && { kept }) };
+    this.#emit({ type: 'leased', sessionId, waited, ...facts });
     onAbort(over, () => void this.end(over.reason));
     if (this.name !== undefined) await this.#plan.kept?.note(this.name, lease);
-    if (notice !== undefined && how.protocol === 'cdp') await show(lease.handles.socket, notice);
+    const hasRoom = settings.startUrl === undefined && how.protocol === 'cdp';
+    if (why !== undefined && hasRoom) await show(lease.handles.socket, noticeOf(why));
     return lease;
   }
 
   #emit(event: ProxyEvent): void {
     this.#plan.emit({ ...event, ...(this.name !== undefined && { name: this.name }) });
   }
+}
+
+/**
+ * The first page of a browser that replaces another one. A tool that connects again by itself shows this page to its agent, which would look
+ * for its pages otherwise.
+ *
+ * @param why How the browser before it has ended.
+ */
+function noticeOf(why: string): string {
+  const text = `This is a new browser. The one before it ${why}: its pages and logins no longer exist.`;
+  return `data:text/html,${encodeURIComponent(`<title>New browser</title><p>${text}`)}`;
 }
 
 /** Never rejects: a browser without its notice is still a browser. */

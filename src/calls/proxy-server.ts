@@ -30,7 +30,7 @@ import { answerHandoff } from './handoff-request.js';
 import { askBrowser, expectMethod, type DebuggingAnswer } from './debugging-requests.js';
 import { answerLease } from './lease-requests.js';
 import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
-import type { KeptBrowsers } from './kept-browsers/kept-browsers.js';
+import { expiredAfter, type KeptBrowsers } from './kept-browsers/kept-browsers.js';
 import type { OpenRouteOptions, ProxyEndpoint, ProxyRoute } from './proxy-endpoint.js';
 import { closeClient, NORMAL, serveClient, WaitingClient } from './proxy-client.js';
 
@@ -61,19 +61,6 @@ const ANY_PAGE = 'any';
 
 /** Most names that are remembered. */
 const MOST_ENDED = 1000;
-
-/**
- * The first page of a browser that replaces one that the proxy has released. A tool that connects again by itself shows this page to its
- * agent, which would look for its pages otherwise.
- *
- * @param after When the browser before it was released.
- */
-function noticeOf(after: string): string {
-  const text =
-    `This is a new browser. The one before it was released after ${after}: ` +
-    'its pages and logins no longer exist.';
-  return `data:text/html,${encodeURIComponent(`<title>New browser</title><p>${text}`)}`;
-}
 
 interface Place {
   readonly name: string | undefined;
@@ -108,7 +95,7 @@ export class ProxyServer implements AsyncDisposable {
   /** Those that a later client can use, by key. */
   readonly #named = new Map<string | undefined, ProxiedBrowser>();
   readonly #connections = new Set<Duplex>();
-  /** When the proxy has released browsers that had clients, by key: after an idle time or at the end of their lease. */
+  /** How browsers that had clients have ended, by key: after an idle time or at the end of their lease. */
   readonly #ended = new Map<string, string>();
   readonly #waiting = new Set<WaitingClient>();
   /** The URLs that a client may reach. Undefined: all. */
@@ -402,7 +389,6 @@ export class ProxyServer implements AsyncDisposable {
   /** Returns the browser of a client: a new one, or the one of its name. @throws Refusal */
   #browserOf({ name, key, protocol, lifetime }: Wanted): ProxiedBrowser {
     if (this.#closed) throw new Refusal(503, 'The proxy has ended.');
-    const { startUrl } = this.#plan.settings;
     if (this.#isInUse(key))
       throw new Refusal(
         409,
@@ -410,10 +396,9 @@ export class ProxyServer implements AsyncDisposable {
       );
     const known = this.#named.get(key);
     if (known) return known;
-    const after = key === undefined ? undefined : this.#ended.get(key);
+    const replaced = key === undefined ? undefined : this.#ended.get(key);
     if (key !== undefined) this.#ended.delete(key);
-    const notice = after === undefined || startUrl !== undefined ? undefined : noticeOf(after);
-    const browser = new ProxiedBrowser(this.#plan, { name, protocol, notice, lifetime });
+    const browser = new ProxiedBrowser(this.#plan, { name, protocol, replaced, lifetime });
     this.#browsers.add(browser);
     void browser.ended.then(() => this.#browsers.delete(browser));
     if (key === undefined) return browser;
@@ -446,9 +431,9 @@ export class ProxyServer implements AsyncDisposable {
 
   #noteEnd(key: string, reason: unknown): void {
     const { idleTimeout } = this.#plan.settings;
-    if (reason === IDLE) this.#ended.set(key, `${duration(idleTimeout)} without a command`);
-    else if (reason instanceof LeaseExpiredError)
-      this.#ended.set(key, `its lifetime of ${duration(reason.lifetime)}`);
+    if (reason === IDLE)
+      this.#ended.set(key, `was released after ${duration(idleTimeout)} without a command`);
+    else if (reason instanceof LeaseExpiredError) this.#ended.set(key, expiredAfter(reason.lifetime));
     const [oldest] = this.#ended.keys();
     if (this.#ended.size > MOST_ENDED) this.#ended.delete(oldest!);
   }

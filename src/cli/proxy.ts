@@ -288,6 +288,9 @@ function instructions(pool: string, { url, playwrightUrl }: PoolProxy, paint: Pa
   ].join('\n');
 }
 
+/** What became of the browser that an earlier proxy has leased. */
+const KEPT = { found: 'found again', gone: 'in the place of one that is gone' } as const;
+
 /** Describes an event as one line; `undefined` for events that only programs need. */
 function describeEvent(
   event: ProxyEvent,
@@ -299,7 +302,8 @@ function describeEvent(
   switch (event.type) {
     case 'leased': {
       const view = event.liveViewUrl && `live view ${event.liveViewUrl}`;
-      return ['green', line('leased', event.sessionId, name, `after ${duration(event.waited)}`, view)];
+      const kept = event.kept && KEPT[event.kept];
+      return ['green', line('leased', event.sessionId, name, `after ${duration(event.waited)}`, kept, view)];
     }
     case 'released': {
       const { released, replays } = event.summary;

@@ -9,7 +9,7 @@ import { coreOf, type PoolCore } from '../../pool/pool-core.js';
 import type { LeaseRequest } from '../../services/browser-service.js';
 import { allSettled } from '../../shared/abort.js';
 import { clock, LONGEST_TIMER, startTimer } from '../../shared/clock.js';
-import { InvalidOptionError } from '../../shared/errors.js';
+import { duration, InvalidOptionError } from '../../shared/errors.js';
 import { ConnectError, LeaseExpiredError } from '../../shared/lease-errors.js';
 import type { AllSettings, ProxySettings } from '../options.js';
 import { KeepFile, type KeptBrowser } from './keep-file.js';
@@ -24,6 +24,10 @@ interface FoundBrowser<Session extends object> {
   readonly pool: PoolCore<Session>;
   readonly detachedState: DetachedState<Session>;
 }
+
+/** What became of the browser of a name, which an earlier proxy has leased. `why` follows "The one before it". */
+export type KeptOutcome<Lease> =
+  { readonly kept: 'found'; readonly lease: Lease } | { readonly kept: 'gone'; readonly why: string };
 
 interface KeepPlan<Session extends object> {
   readonly pools: readonly PoolCore<Session>[];
@@ -56,6 +60,8 @@ export class KeptBrowsers<Session extends object = object> {
   /** Those of earlier proxies to which no client has come yet, with the timers of their release, by the ids of their leases. */
   readonly #waiting = new Map<string, { browser: KeptBrowser; timer: NodeJS.Timeout | undefined }>();
   readonly #releasing = new Set<Promise<void>>();
+  /** Why those whose lifetime ended without a client are gone, by their names, until a client comes. */
+  readonly #expired = new Map<string, string>();
 
   /** @throws InvalidOptionError if the file can't be used, or if the other options don't allow it. Nothing is sent. */
   static async open<Session extends object>(
@@ -75,7 +81,7 @@ export class KeptBrowsers<Session extends object = object> {
   }
 
   /**
-   * Continues the lease of the browser of a name. Resolves to undefined if there is none that can be used.
+   * Continues the lease of the browser of a name. Resolves to undefined if there is none, or no client came for it within `keep`.
    *
    * @throws What the request to the service throws, and the reason of the signal: the browser waits for the next client.
    */
@@ -83,23 +89,27 @@ export class KeptBrowsers<Session extends object = object> {
     name: string,
     signal: AbortSignal | undefined,
     attach: (found: FoundBrowser<Session>) => Promise<Lease>,
-  ): Promise<Lease | undefined> {
+  ): Promise<KeptOutcome<Lease> | undefined> {
     const waiting = [...this.#waiting.values()].findLast(({ browser }) => browser.name === name);
-    if (!waiting) return undefined;
+    const expired = this.#expired.get(name);
+    this.#expired.delete(name);
+    if (!waiting) return expired === undefined ? undefined : { kept: 'gone', why: expired };
     const { browser } = waiting;
     this.#take(browser);
     try {
       const found = await this.#search(browser, signal);
-      if (found) return await attach(found);
+      if (found) return { kept: 'found', lease: await attach(found) };
       await this.#file.remove(browser.lease);
+      return { kept: 'gone', why: 'has ended at the service while no proxy used it' };
     } catch (error) {
       if (signal?.aborted || !isUnusable(error)) {
         this.#wait(browser);
         throw error;
       }
       await this.#release(browser);
+      const isExpired = error instanceof LeaseExpiredError;
+      return { kept: 'gone', why: isExpired ? expiredAfter(error.lifetime) : 'could no longer be reached' };
     }
-    return undefined;
   }
 
   /** Notes a browser with a name, or its new end. Never rejects: a browser that is not noted is released with the proxy. */
@@ -133,6 +143,8 @@ export class KeptBrowsers<Session extends object = object> {
     const time = Math.max(0, Math.min(this.#plan.settings.keep, left, LONGEST_TIMER));
     const timer = startTimer(time, () => {
       this.#take(browser);
+      const { lifetime } = savedIn(browser);
+      if (left <= time) this.#expired.set(browser.name, expiredAfter(lifetime));
       const releasing = this.#release(browser);
       this.#releasing.add(releasing);
       void releasing.then(() => this.#releasing.delete(releasing));
@@ -173,6 +185,11 @@ export class KeptBrowsers<Session extends object = object> {
       // The next proxy tries again, unless the service has ended the session by then.
     }
   }
+}
+
+/** @param lifetime In ms. */
+export function expiredAfter(lifetime: number): string {
+  return `was released after its lifetime of ${duration(lifetime)}`;
 }
 
 /** The browser is at its service, and can't be used any longer. A host that can't be reached now may be reached later. */

@@ -27,12 +27,13 @@ interface Lease {
   remaining: number;
 }
 
-/** Connects, and returns the facts of the lease. */
-async function visit(proxy: PoolProxy, name: string): Promise<Lease> {
+/** Connects, and returns the facts of the lease, and the text of the first page. */
+async function visit(proxy: PoolProxy, name: string): Promise<Lease & { text: string }> {
   const client = await chromium.connectOverCDP(`${proxy.url}/${name}`);
   const lease = await (await fetch(`${proxy.url}/${name}/lease`)).json();
+  const text = await client.contexts()[0]!.pages()[0]!.innerText('body');
   await client.close();
-  return lease as Lease;
+  return { ...(lease as Lease), text };
 }
 
 async function extend(proxy: PoolProxy, name: string, ms: number): Promise<void> {
@@ -51,6 +52,7 @@ it('continues the lifetime of a lease, with its extension, and then destroys the
   await using second = await serve(file, { ...times, onClient: (event) => events.push(event) });
   const again = await visit(second, 'alice');
   expect(again.sessionId).toBe(sessionId);
+  expect(events.find(({ type }) => type === 'leased')).toMatchObject({ kept: 'found', name: 'alice' });
   const [{ leasedAt, endsAt }] = keptIn(file) as [Kept];
   // Not from the beginning of the second proxy.
   expect(Math.abs(Date.parse(endsAt) - Date.parse(leasedAt) - 18_000)).toBeLessThan(5);
@@ -70,10 +72,15 @@ it('releases a browser whose lifetime has ended while no proxy ran', async () =>
   await first.close();
   const text = readFileSync(file, 'utf8');
   writeFileSync(file, text.replace(/"endsAt": "[^"]*"/, `"endsAt": "${new Date().toISOString()}"`));
-  await using second = await serve(file);
+  const events: ProxyEvent[] = [];
+  await using second = await serve(file, { keep: 200, onClient: (event) => events.push(event) });
   await expect.poll(leased, { timeout: 20_000 }).toBe(0);
   await expect.poll(() => keptIn(file)).toEqual([]);
   expect(second.counts.leased).toBe(0);
+  const { text: shown } = await visit(second, 'alice');
+  expect(shown).toMatch(/^This is a new browser\. The one before it was released after its lifetime of /);
+  expect(events.find(({ type }) => type === 'leased')).toMatchObject({ kept: 'gone', name: 'alice' });
+  await expect.poll(leased, { timeout: 20_000 }).toBe(0);
 });
 
 it('releases browsers without a name at the end, and those whose name nobody uses for longer than keep', async () => {
@@ -100,7 +107,8 @@ it('leases a new browser if the session belongs to another lease, and leaves tha
   writeFileSync(file, readFileSync(file, 'utf8').replace(sessionId, other!.session_id));
   await used.pool.release(sessionId, { reuse: false });
   await using second = await serve(file);
-  const { sessionId: found } = await visit(second, 'alice');
+  const { sessionId: found, text } = await visit(second, 'alice');
+  expect(text).toMatch(/The one before it has ended at the service while no proxy used it: its pages/);
   expect(found).not.toBe(other!.session_id);
   expect(keptIn(file)).toEqual([expect.objectContaining({ sessionId: found })]);
   expect(keptIn(file)[0]!.lease).not.toBe(lease);

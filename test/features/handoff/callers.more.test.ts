@@ -1,6 +1,6 @@
 import { chromium } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { serveProxy } from '../../../src/index.js';
+import { serveProxy, type ProxyEvent } from '../../../src/index.js';
 import { startCli } from '../../cli/support.js';
 import { useLocalPool } from '../../support/local.js';
 import { variablesOf } from '../../support/program.js';
@@ -13,12 +13,18 @@ const ask = (url: string, body: unknown = { message: 'Please look.' }, init: Req
   fetch(url, { method: 'POST', headers: json, body: JSON.stringify(body), ...init });
 
 it('a client of the proxy asks for a person, its commands wait, and it is not idle meanwhile', async () => {
-  await using proxy = await serveProxy(used.pool, { onEvent, idleTimeout: 2000 });
+  const events: ProxyEvent[] = [];
+  const onClient = (event: ProxyEvent) => void events.push(event);
+  await using proxy = await serveProxy(used.pool, { onEvent, onClient, idleTimeout: 2000 });
   expect((await ask(`${proxy.url}/agent/handoff`)).status).toBe(409);
   const browser = await chromium.connectOverCDP(`${proxy.url}/agent`);
   const page = browser.contexts()[0]!.pages()[0]!;
   const asking = ask(`${proxy.url}/agent/handoff`);
   const url = await nextUrl();
+  const step = { type: 'handoff', name: 'agent', url, message: 'Please look.' };
+  expect(events.filter(({ type }) => type === 'handoff')).toEqual([
+    { ...step, sessionId: expect.any(String) as string },
+  ]);
   const call = page.evaluate('1 + 1');
   expect(await isWaiting(call)).toBe(true);
   await new Promise((resolve) => setTimeout(resolve, 3000));
