@@ -282,7 +282,7 @@ it.each([
   'the tag with the owner of a lease has its lifetime (%s), for the command leases',
   async (lifetime, mark) => {
     await using played = await PlayedLease.start();
-    await using _held = await played.lease({ lifetime });
+    await (await played.lease({ lifetime })).release();
     const { tags } = played.service.of('acquire')[0]!.body as { tags: Record<string, string> };
     expect(tags['pooled-browser-owner']).toMatch(mark);
   },
