@@ -202,7 +202,7 @@ async function addressesOf(grant: Grant, trust: Trust): Promise<Addresses> {
     session: grant.id,
     cdp: await urlFor('cdp', grant.cdpUrl),
     bidi: await urlFor('bidi', grant.bidiUrl),
-    liveView: webPage(grant.liveViewUrl),
+    liveView: webPage(grant.liveViewUrl, trust),
   };
 }
 

@@ -108,6 +108,8 @@ export interface LeasedService {
   /** The time at which the service leased the browser, by its clock, in ms. */
   readonly servedAt: number | undefined;
   readonly requests: SessionRequests;
+  /** URL of a page to watch and control the browser, which people may open. */
+  readonly liveViewUrl: string | undefined;
   /** Opens a URL in the first page of the browser, with a connection of its own. */
   readonly openInFirstPage: (url: string) => Promise<void>;
 }

@@ -9,6 +9,7 @@ import { showValue } from '../shared/json.js';
 import { CleanupError } from '../shared/lease-errors.js';
 import { uncleanBrowsers } from '../shared/process-state.js';
 import { ReleaseError } from '../shared/service-errors.js';
+import { webPage } from '../shared/urls.js';
 import type { Acquired, AcquireCounts } from './acquire.js';
 import type { Call } from './call.js';
 import type { LeaseContext } from './context.js';
@@ -90,6 +91,7 @@ export class HeldBrowser<Session extends object> {
         requests: pool.api,
         pool: pool.idOrName,
         lease,
+        liveViewUrl: webPage(grant.liveViewUrl, pool.client.trust),
         openInFirstPage: (url) => this.#openInFirstPage(url),
       },
       abandoned: this.#abandoned.signal,

@@ -1,6 +1,6 @@
 import { serviceError } from '../net/response.js';
 import type { BrowserService, Replay } from '../services/browser-service.js';
-import { videoFault } from '../shared/urls.js';
+import { webFault } from '../shared/urls.js';
 
 /** Further answers of a service, each for the part of its adapter that reads it. */
 export interface AnswerSamples {
@@ -79,7 +79,7 @@ function* videoFaults(
   const place = video.read(ready);
   if (place === undefined) yield 'replays.video reads no video in the sample that has one.';
   const at = { baseUrl: new URL('https://pool.example.com'), insecure: false };
-  const fault = typeof place === 'string' ? videoFault(place, at) : undefined;
+  const fault = typeof place === 'string' ? webFault(place, at) : undefined;
   if (fault !== undefined) yield `replays.video reads an address that ${fault}.`;
   if (pending !== undefined && video.read(pending) !== undefined)
     yield 'replays.video reads a video in the sample without one.';

@@ -6,7 +6,7 @@ import type { Checked } from '../shared/options.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { routeTo } from '../shared/network.js';
 import { PoolConnectionError, ReplayNotReadyError } from '../shared/service-errors.js';
-import { videoFault } from '../shared/urls.js';
+import { webFault } from '../shared/urls.js';
 import { openOnce } from '../net/http.js';
 import { explain } from '../net/reachability.js';
 import type { ServiceRequest, VideoSearch } from '../services/browser-service.js';
@@ -129,7 +129,7 @@ class VideoSource {
   async #load(address: string, named: HttpResponse): Promise<void> {
     const { facts, signal } = this.#download;
     const { trust } = this.#client;
-    const fault = videoFault(address, trust);
+    const fault = webFault(address, trust);
     if (fault !== undefined) throw responseError(`names an address of the video that ${fault}`, named, facts);
     const url = new URL(address);
     const limit = new LinkedAbort(signal, this.#timeLeft);

@@ -71,8 +71,8 @@ export function webSocketFault(url: URL, service: ServicePlace): string | undefi
   return untrustedReason(url, service);
 }
 
-/** Returns why the URL of a video must not be used, by the same rules. */
-export function videoFault(address: string, service: ServicePlace): string | undefined {
+/** Returns why the URL of a video or a page must not be used, by the same rules. */
+export function webFault(address: string, service: ServicePlace): string | undefined {
   if (!URL.canParse(address)) return 'is not a URL';
   const url = new URL(address);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'is not an http URL';
@@ -101,10 +101,9 @@ export function isBlank(url: string): boolean {
   return /^(about:(blank|home|newtab)|chrome:\/\/(newtab|new-tab-page)\/?|chrome-error:.*)?$/.test(url);
 }
 
-/** The URL of a page that people or programs may open: a file or a program of this machine is none. */
-export function webPage(address = ''): string | undefined {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
+/** The URL of a page of a service that people or programs may open, by the same rules: a file or a program of this machine is none. */
+export function webPage(address = '', service: ServicePlace): string | undefined {
+  return webFault(address, service) === undefined ? new URL(address).href : undefined;
 }
 
 /** Longest id or name in a path. */

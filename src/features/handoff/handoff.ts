@@ -29,7 +29,7 @@ export async function handOff(
   { message, timeout }: HandoffRequest,
   { lease, opening, openCdp = opening?.openCdp, signal, ended }: HandedBrowser,
 ): Promise<HandoffAnswer> {
-  const { sessionId, grant, emit } = lease;
+  const { sessionId, grant, service, emit } = lease;
   const over = new LinkedAbort(signal);
   // The signal of the lease aborts first if the browser is lost.
   const stopListening = onAbort(opening?.signal, () => over.abort(new ConnectionDroppedError({ sessionId })));
@@ -45,7 +45,7 @@ export async function handOff(
     questions = browser && new PageQuestions((targetId) => hold.forgetFiles(targetId));
     ended.onAbort(() => questions?.cut());
     await raceAbort(Promise.resolve(questions?.open(browser!.source)), over.signal);
-    const { liveViewUrl } = grant;
+    const { liveViewUrl } = service;
     server = await HandoffServer.start({ message, sessionId, browser, questions, liveViewUrl });
     const late = () => over.abort(new HandoffTimeoutError(timeout, { sessionId }));
     timer = startTimer(timeout, late);

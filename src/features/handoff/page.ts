@@ -37,7 +37,8 @@ export function handoffPage(hasView: boolean): string {
   const body = `<main>
 <section class="ask bar" id="ask">
   <div class="what"><h1>A person is needed</h1><p id="message"></p>
-    <p class="dim">The program waits for your answer. Session <code id="session"></code></p></div>
+    <p class="dim">The program waits for your answer. Session <code id="session"></code></p>
+    ${hasView ? '' : '<p class="dim">This page cannot show the browser.</p>'}</div>
   <form id="answer">
     <label for="note">Note for the program</label>
     <textarea id="note" rows="2" maxlength="10000"></textarea>

@@ -16,7 +16,6 @@ import type { PicturedBrowser } from '../../recorder/pictures.js';
 import { clock } from '../../shared/clock.js';
 import { jsonOf } from '../../shared/json.js';
 import { PAGE_HEADERS } from '../../shared/page/headers.js';
-import { webPage } from '../../shared/urls.js';
 import { assetOf, handoffPage, type HandoffFacts } from './page.js';
 import type { HandoffAnswer } from './options.js';
 import type { PageQuestions, Question } from './page-questions.js';
@@ -205,11 +204,10 @@ export class HandoffServer {
 
   get #facts(): HandoffFacts {
     const { message, sessionId, liveViewUrl } = this.#plan;
-    const link = webPage(liveViewUrl);
     return {
       message,
       sessionId,
-      ...(link !== undefined && { liveViewUrl: link }),
+      ...(liveViewUrl !== undefined && { liveViewUrl }),
       ...(this.#end !== undefined && { end: this.#end }),
     };
   }
