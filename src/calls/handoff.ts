@@ -18,13 +18,7 @@ export function handoffOf(lease: HandedLease): HandoffFacts['handoff'] {
 export async function askPerson(
   lease: HandedLease,
   options: unknown,
-  how?: Parameters<HandedLease['features']['handoff']['ask']>[1],
+  how?: Omit<Parameters<HandedLease['features']['handoff']['ask']>[1], 'pause'>,
 ): Promise<HandoffAnswer> {
-  const request = readHandoff(options);
-  const resume = lease.pause();
-  try {
-    return await lease.features.handoff.ask(request, how);
-  } finally {
-    resume();
-  }
+  return lease.features.handoff.ask(readHandoff(options), { ...how, pause: () => lease.pause() });
 }

@@ -109,15 +109,11 @@ export class Hooks<Features extends FeatureSet> {
     throw failed.reason;
   }
 
-  /** Never throws, and neither does the returned function. */
-  pause(): () => void {
-    const resumes = this.#features.map((feature) => ({
-      feature,
-      resume: this.#attempt(feature, 'pause', () => feature.one.pause?.()),
-    }));
-    return () => {
-      for (const { feature, resume } of resumes) this.#attempt(feature, 'resume', () => resume?.());
-    };
+  /** Never rejects, and neither does the returned function. */
+  async pause(): Promise<() => Promise<void>> {
+    const paused = await this.#each(({ one }) => one.pause && (() => one.pause!()), 'pause');
+    const resumes = new Map(paused.map(({ feature, end }) => [feature, end]));
+    return async () => void (await this.#each((feature) => resumes.get(feature), 'resume'));
   }
 
   /** Never rejects. After a failure that a feature does not report itself, nobody knows what is left in the browser. */

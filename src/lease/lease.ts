@@ -66,11 +66,16 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     return !aborted || reason instanceof CallbackTimeoutError || reason instanceof LeaseExpiredError;
   }
 
-  /** A person uses the browser: timers stand still, and features observe nothing, until the returned function is called. */
-  pause(): () => void {
-    const resumes = [this.timers.pause(), this.call.hooks.pause()];
-    return () => {
-      for (const resume of resumes) resume();
+  /**
+   * A person uses the browser: timers stand still, and features observe nothing, until the returned function is called. There is one
+   * pause at a time. Neither rejects.
+   */
+  async pause(): Promise<() => Promise<void>> {
+    const resumeTimers = this.timers.pause();
+    const resume = await this.call.hooks.pause();
+    return async () => {
+      resumeTimers();
+      await resume();
     };
   }
 

@@ -43,27 +43,26 @@ interface Pausable {
 /** Timers that stand still together. */
 export class PausableTimers {
   readonly #timers = new Set<Pausable>();
-  #pauses = 0;
+  #isPaused = false;
 
   /** Starts a timer. @param milliseconds Without the time of pauses. @returns A function that stops the timer. */
   start(milliseconds: number, onEnd: () => void): () => void {
     const one: Pausable = { left: milliseconds, since: undefined, timer: undefined, onEnd };
     this.#timers.add(one);
-    if (this.#pauses === 0) this.#run(one);
+    if (!this.#isPaused) this.#run(one);
     return () => {
       clock.clearTimeout(one.timer);
       this.#timers.delete(one);
     };
   }
 
-  /** All timers stand still until the returned function is called, of each pause. */
+  /** All timers stand still until the returned function is called. There is one pause at a time. */
   pause(): () => void {
-    if (this.#pauses++ === 0) for (const one of this.#timers) this.#stop(one);
-    let isOver = false;
+    this.#isPaused = true;
+    for (const one of this.#timers) this.#stop(one);
     return () => {
-      if (isOver) return;
-      isOver = true;
-      if (--this.#pauses === 0) for (const one of this.#timers) this.#run(one);
+      this.#isPaused = false;
+      for (const one of this.#timers) this.#run(one);
     };
   }
 

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rmdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { namingFile } from '../../shared/naming-file.js';
 import { PRIVATE } from '../files.js';
@@ -23,14 +23,6 @@ export class ArtifactFolder {
   async write(name: string, content: string | Uint8Array): Promise<string> {
     const path = join(this.#path, name);
     await namingFile(path, () => writeFile(path, content, { mode: PRIVATE }));
-    return path;
-  }
-
-  /** Lets `save` write a file, and returns its path. */
-  async save(name: string, save: (path: string) => Promise<unknown>): Promise<string> {
-    const path = join(this.#path, name);
-    await save(path);
-    await chmod(path, PRIVATE);
     return path;
   }
 

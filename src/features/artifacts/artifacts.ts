@@ -1,3 +1,5 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { prepareFolder } from '../files.js';
 import { ArtifactFolder } from './artifact-files.js';
 import type { Observation } from '../../drivers/connector.js';
@@ -8,6 +10,7 @@ import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { asError, duration, InvalidOptionError } from '../../shared/errors.js';
 import { ArtifactError } from '../../shared/lease-errors.js';
+import { makeTemporaryFolder } from '../../shared/temporary-folder.js';
 import { ConsoleLog } from './console-log.js';
 import { NO_TRACE, type ArtifactsResult, type ArtifactsSettings, type ArtifactsSteps } from './options.js';
 
@@ -42,11 +45,9 @@ export class Artifacts implements LeaseFeature {
     await prepareFolder(this.#options.folder, 'artifacts.folder');
   }
 
-  pause(): () => void {
-    const resumes = [...this.#collectors].map((one) => one.pause());
-    return () => {
-      for (const resume of resumes) resume();
-    };
+  async pause(): Promise<() => Promise<void>> {
+    const resumes = await Promise.all([...this.#collectors].map((one) => one.pause()));
+    return async () => void (await Promise.all(resumes.map((resume) => resume())));
   }
 
   async begin(work: Work<StepOf<ArtifactsSteps>>) {
@@ -74,8 +75,11 @@ export class ArtifactCollector {
   readonly #observation: Observation;
   readonly #log = new ConsoleLog();
   readonly #errors: Error[] = [];
+  /** The traces before each pause. */
+  readonly #parts: Promise<Buffer | undefined>[] = [];
   #isTracing = false;
   #isPaused = false;
+  #isOver = false;
 
   /** Resolves to undefined if the connector does not observe pages, or fails to. @param signal The caller's: no file is waited for after an abort. */
   static async begin(
@@ -112,14 +116,20 @@ export class ArtifactCollector {
     this.#observation = connection.observe!({ handles, scope, onReport });
   }
 
-  /** Drops what pages report until the returned function is called. */
-  pause(): () => void {
+  /** Drops what pages report, and records no trace, until the returned function is called. Neither rejects. */
+  async pause(): Promise<() => Promise<void>> {
     this.#isPaused = true;
-    return () => (this.#isPaused = false);
+    const { trace } = this.#options;
+    if (this.#isTracing) await this.#endPart();
+    return async () => {
+      this.#isPaused = false;
+      if (trace && !this.#isOver) await this.#startTrace();
+    };
   }
 
   /** Ends the observation, and resolves with the paths of the files. Never rejects. @param end Undefined: no file is wanted. */
   async collect(end: WorkEnd | undefined): Promise<readonly string[]> {
+    this.#isOver = true;
     const isWanted = end && (end.failed || this.#options.on === 'always');
     const paths = isWanted ? await this.#write(end) : [];
     if (!isWanted && this.#isTracing)
@@ -143,6 +153,20 @@ export class ArtifactCollector {
     });
   }
 
+  /** Ends the trace. Its part is kept in memory until somebody wants it. */
+  async #endPart(): Promise<void> {
+    this.#isTracing = false;
+    const folder = makeTemporaryFolder('artifacts');
+    const path = join(folder, 'trace.zip');
+    const part = this.#attempt('trace', async () => {
+      await this.#inTime(() => this.#observation.trace!.stop(path));
+      return readFile(path);
+    });
+    this.#parts.push(part);
+    await part;
+    await rm(folder, { recursive: true, force: true }).catch(() => {});
+  }
+
   async #write(end: WorkEnd): Promise<readonly string[]> {
     const { sessionId, addError, emit } = this.#lease;
     const late = () => new Error(`the disk did not respond within ${duration(TIMEOUT)}`);
@@ -156,8 +180,9 @@ export class ArtifactCollector {
   async #writeFiles({ name, isReachable }: WorkEnd): Promise<readonly string[]> {
     const folder = await ArtifactFolder.create(this.#options.folder, name);
     const log = this.#writeLog(folder);
-    const pages = isReachable ? [this.#writeScreenshots(folder), this.#writeTrace(folder)] : [];
-    const paths = (await Promise.all([log, ...pages])).flat().filter((path) => path !== undefined);
+    const pages = isReachable ? [this.#writeScreenshots(folder)] : [];
+    const traces = this.#writeTraces(folder, isReachable);
+    const paths = (await Promise.all([log, ...pages, traces])).flat().filter((path) => path !== undefined);
     if (paths.length === 0) await folder.remove();
     return paths;
   }
@@ -180,10 +205,12 @@ export class ArtifactCollector {
     return paths;
   }
 
-  async #writeTrace(folder: ArtifactFolder): Promise<string | undefined> {
-    if (!this.#isTracing) return undefined;
-    const stop = (path: string) => this.#inTime(() => this.#observation.trace!.stop(path));
-    return this.#attempt('trace', () => folder.save('trace.zip', stop));
+  async #writeTraces(folder: ArtifactFolder, isReachable: boolean): Promise<(string | undefined)[]> {
+    if (this.#isTracing && isReachable) await this.#endPart();
+    const parts = (await Promise.all(this.#parts)).filter((part) => part !== undefined);
+    const write = (part: Buffer, index: number) =>
+      this.#attempt('trace', () => folder.write(index === 0 ? 'trace.zip' : `trace-${index + 1}.zip`, part));
+    return Promise.all(parts.map(write));
   }
 
   /** Resolves to undefined after a failure, which is reported at the end. */

@@ -11,6 +11,8 @@ export const declared = declareFeature<{ facts: HandoffFacts; steps: HandoffStep
 
 /** @internal */
 export interface AskOptions {
+  /** Stops the timers of the lease, and what observes the browser. */
+  readonly pause: () => Promise<() => Promise<void>>;
   /** Opens the connection to show the browser, if this process has none. */
   readonly openCdp?: OpenCdp | undefined;
   /** Aborts when the one who has asked no longer waits. */
@@ -48,19 +50,21 @@ class Handoffs implements LeaseFeature {
    *
    * @throws HandoffTimeoutError; the reason of the signal of the lease; ConnectionDroppedError; LeaseOverError.
    */
-  ask(request: HandoffRequest, how: AskOptions = {}): Promise<HandoffAnswer> {
+  ask(request: HandoffRequest, how: AskOptions): Promise<HandoffAnswer> {
     const asking = this.#last.then(() => this.#ask(request, how));
     this.#last = asking.catch(() => {});
     return asking;
   }
 
-  async #ask(request: HandoffRequest, { openCdp, signal: asker }: AskOptions): Promise<HandoffAnswer> {
+  async #ask(request: HandoffRequest, { pause, openCdp, signal: asker }: AskOptions): Promise<HandoffAnswer> {
     const lease = this.#lease!;
     const over = new LinkedAbort(lease.signal);
     const stopListening = this.#over.onAbort(() => over.abort(this.#over.signal.reason));
     const leave = onAbort(asker, () => over.abort(asker!.reason));
+    let resume: (() => Promise<void>) | undefined;
     try {
       over.throwIfAborted();
+      resume = await raceAbort(pause(), over.signal, (late) => void late());
       const { handOff } = await raceAbort(load(), over.signal);
       const [opening, ended, signal] = [this.#opening, this.#over, over.signal];
       return await handOff(request, { lease, opening, openCdp, signal, ended });
@@ -68,6 +72,7 @@ class Handoffs implements LeaseFeature {
       stopListening();
       leave();
       over.dispose();
+      await resume?.();
     }
   }
 }

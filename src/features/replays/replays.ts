@@ -102,8 +102,9 @@ export class Replays implements LeaseFeature {
     };
   }
 
-  pause(): (() => void) | undefined {
-    return this.#client?.pause();
+  async pause(): Promise<(() => Promise<void>) | undefined> {
+    const resume = this.#client?.pause();
+    return resume && (async () => resume());
   }
 
   async stop({ status, error }: LeaseEnding): Promise<void> {

@@ -22,7 +22,7 @@ describe('a browser that is reached over CDP', () => {
   afterAll(() => browser?.[Symbol.asyncDispose]());
 
   /** Asks a person, who types into the page, and expects the answer. */
-  async function expectUse(pool: BrowserPool<object>): Promise<void> {
+  async function expectUse(pool: BrowserPool): Promise<void> {
     const { value } = await playwright.withPooledBrowser(
       pool,
       async ({ page, handoff }) => {
@@ -43,7 +43,7 @@ describe('a browser that is reached over CDP', () => {
   }
 
   it('is shown over the connection of the lease, without a service', async () => {
-    await using pool = new BrowserPool('mine', { service: cdp(browser.url) });
+    await using pool = new BrowserPool('mine', { service: cdp(browser.url) as never });
     await expectUse(pool);
   });
 
@@ -53,9 +53,9 @@ describe('a browser that is reached over CDP', () => {
       const contract = contractOf(name);
       await using server = await ContractServer.start(contract);
       server.browserUrl = browser.url;
-      const { service } = contract;
       const { baseUrl } = server;
-      await using pool = new BrowserPool<object>('mine', { service, baseUrl, token: TOKEN });
+      const service = contract.service as never;
+      await using pool = new BrowserPool('mine', { service, baseUrl, token: TOKEN });
       await expectUse(pool);
       expect(server.active).toEqual([]);
     },
