@@ -59,10 +59,8 @@ export class HeldBrowser<Session extends object> {
     this.#acquired = acquired;
     this.#release = release;
     this.#loadDrivers = plan.loadDrivers;
-    this.#pending = pool.releases.hold(grant.id, ticket, {
-      onCrash: settings.releaseOnCrash,
-      emit,
-    });
+    const { releaseOnCrash: onCrash } = settings;
+    this.#pending = pool.releases.hold(grant.id, ticket, { onCrash, emit });
     this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
     const isCleaned = release === 'auto' || typeof release === 'function';
     const state = new BrowserState({
