@@ -13,21 +13,18 @@ export const SCREEN = `<textarea id="keyboard" autocapitalize="off" autocomplete
   <canvas id="screen" width="1280" height="720" role="img" aria-label="The page of the browser"></canvas>`;
 
 export const LIVE_STYLE = `
-body { display: flex; flex-direction: column; height: 100%; }
+body { height: 100%; }
 .tabs { display: flex; gap: 4px; padding: 8px 12px 0; min-height: 42px; background: var(--raised); overflow-x: auto; }
 .tabs button {
-  max-width: 240px; min-width: 90px; min-height: 34px; border: 1px solid transparent; border-bottom: 0;
+  max-width: 240px; min-width: 90px; min-height: 34px; border-color: transparent; border-bottom: 0;
   border-radius: 9px 9px 0 0; background: none; color: var(--dim);
 }
 .tabs button span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .tabs button[aria-selected="true"] { background: var(--panel); border-color: var(--line); color: var(--ink); }
 .tools { padding: 8px 12px; gap: 6px; }
 .tools form { flex: 1; min-width: 160px; }
-.tools .icon { border-color: transparent; background: none; }
-.tools input {
-  width: 100%; min-height: 32px; padding: 0 14px; border: 1px solid var(--line); border-radius: 99px;
-  background: var(--raised); font: 13px var(--mono);
-}
+.tools .icon { border-color: transparent; }
+.tools input { width: 100%; border-radius: 99px; font: 13px var(--mono); }
 .view {
   position: relative; flex: 1; min-height: 0; display: grid; place-items: center; padding: 12px; overflow: hidden;
   container-type: size;
@@ -36,14 +33,12 @@ canvas {
   --ratio: 16 / 9; width: min(100cqw, 100cqh * var(--ratio)); height: auto; background: #fff; border-radius: 6px; box-shadow: 0 0 0 1px var(--line), var(--shadow);
   touch-action: none; cursor: default;
 }
-#keyboard { position: absolute; width: 1px; height: 1px; padding: 0; border: 0; opacity: 0; resize: none; pointer-events: none; }
+#keyboard { position: absolute; width: 1px; height: 1px; min-height: 0; padding: 0; border: 0; opacity: 0; resize: none; pointer-events: none; }
 #keyboard:focus ~ canvas { outline: 3px solid var(--accent); outline-offset: 1px; }
 canvas:not([data-pictures]) { visibility: hidden; }
 .watching canvas { cursor: not-allowed; }
 .over { position: absolute; inset: 0; padding: 16px; display: grid; place-items: center; background: color-mix(in srgb, var(--bg) 82%, transparent); }
-.over .panel { padding: 22px 28px; text-align: center; max-width: 420px; }
-.over h2 { font-size: 17px; margin-bottom: 4px; }
-.over p { color: var(--dim); }
-.over .links:not(:empty) { margin-top: 14px; display: flex; gap: 8px; justify-content: center; flex-wrap: wrap; }
-.foot { border: 0; border-top: 1px solid var(--line); padding: 6px 14px; font-size: 12px; color: var(--dim); }
+.over .panel { margin: 0; padding: 22px 28px; }
+.over .line { justify-content: center; }
+.foot { border: 0; border-top: 1px solid var(--line); padding: 6px 14px; }
 `;

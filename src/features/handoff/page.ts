@@ -1,5 +1,6 @@
 import { ADDRESS_BAR, LIVE_STYLE, SCREEN, TABS } from '../../live/live-markup.js';
-import { BASE_STYLE, LOGO_SVG, pageHtml, readScript } from '../../shared/page/page.js';
+import { ICON_PATH, LOGO, LOGO_SVG, pageHtml, readScript } from '../../shared/page/page.js';
+import { BASE_STYLE } from '../../shared/page/style.js';
 
 /** What the page shows, besides the browser. */
 export interface HandoffFacts {
@@ -29,23 +30,23 @@ const VIEW = `<section class="browser watching" id="browser" aria-label="The bro
     ${SCREEN}
     <div id="questions" role="region" aria-label="Questions of the page" aria-live="polite"></div>
   </div>
-  <p class="hint" id="hint">You only watch. With "Use the browser", your mouse and keyboard act there.</p>
+  <p class="hint small" id="hint">You only watch. With "Use the browser", your mouse and keyboard act there.</p>
 </section>`;
 
 /** The page of a hand-off. It contains nothing of the hand-off: its script fetches the content. */
 export function handoffPage(hasView: boolean): string {
   const body = `<main>
 <section class="ask bar" id="ask">
-  <div class="what"><h1>A person is needed</h1><p id="message"></p>
+  <div class="what"><h1 class="line">${LOGO.replace(ICON_PATH, 'icon.svg')}A person is needed</h1><p id="message"></p>
     <p class="dim">The program waits for your answer. Session <code id="session"></code></p>
     ${hasView ? '' : '<p class="dim">This page cannot show the browser.</p>'}</div>
   <form id="answer">
     <label for="note">Note for the program</label>
     <textarea id="note" rows="2" maxlength="10000"></textarea>
-    <p class="buttons"><button class="primary" id="done" value="done">Done</button>
+    <p class="line"><button class="primary" id="done" value="done">Done</button>
       <button id="declined" value="declined">Cannot be done</button>
       <a class="button" id="link" target="_blank" rel="noreferrer" hidden>Open the browser</a></p>
-    <p id="fault" role="alert" hidden></p>
+    <p class="panel empty fault" id="fault" role="alert" hidden></p>
   </form>
 </section>
 ${hasView ? VIEW : ''}
@@ -55,25 +56,17 @@ ${hasView ? VIEW : ''}
 }
 
 const STYLE = `
-main { display: flex; flex-direction: column; min-height: 100%; flex: 1; }
-body { overflow-y: auto; }
+main { display: flex; flex-direction: column; flex: 1; }
 .ask { align-items: flex-start; gap: 12px 24px; }
 .what { flex: 1 1 300px; min-width: 0; }
 #message { font-size: 16px; white-space: pre-wrap; overflow-wrap: anywhere; margin: 4px 0; }
 #answer { flex: 1 1 300px; max-width: 520px; display: grid; gap: 6px; }
-#answer textarea, #questions textarea, #questions input {
-  width: 100%; font: inherit; color: inherit; padding: 6px 8px; border: 1px solid var(--dim); border-radius: 8px; background: var(--raised);
-}
-.buttons { display: flex; flex-wrap: wrap; gap: 8px; }
-.primary { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
-.primary:hover:enabled { background: var(--accent); filter: brightness(1.1); }
-#fault { color: var(--bad); }
 .browser { display: flex; flex-direction: column; flex: 1; min-height: 420px; }
 .browser.watching .view { cursor: not-allowed; }
-.hint { padding: 6px 14px; font-size: 12px; color: var(--dim); }
+.hint { padding: 6px 14px; }
 #questions { position: absolute; inset: auto 12px 12px; display: grid; gap: 8px; justify-items: center; max-height: 100%; overflow-y: auto; }
 #questions form { display: grid; gap: 8px; width: min(100%, 520px); padding: 14px 18px; overflow-wrap: anywhere; }
-#options form { display: flex; align-items: center; gap: 6px; }
+#questions input { width: 100%; }
 #options select { max-width: 220px; }
 `;
 

@@ -97,14 +97,13 @@ export class ClientRecording {
     if (!recording) return undefined;
     const { replayId, startedAt, finishedAt } = recording;
     const { pool, lease } = this.#lease.service;
-    const named = { timeline: [], leaseName: lease.name, pool, startedAt: startedAt.toISOString() };
     return {
       replay_id: replayId,
-      started_at: named.startedAt,
+      started_at: startedAt.toISOString(),
       ...(finishedAt && { finished_at: finishedAt.toISOString() }),
       replay_view_url: this.#url(recording),
       access: 'public',
-      name: titleOf(named),
+      name: titleOf({ timeline: [], leaseName: lease.name, pool }),
       recorded_by: 'client',
     };
   }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { PAGE_HEADERS } from '../../shared/page/headers.js';
-import { BASE_STYLE, LOGO_SVG, readScript } from '../../shared/page/page.js';
+import { LOGO_SVG, readScript } from '../../shared/page/page.js';
+import { BASE_STYLE } from '../../shared/page/style.js';
 import type { LocalFeature } from '../feature.js';
 import { faultAnswer, notFound, toFault, type Answer } from './answer.js';
 import { faultPage, textAnswer, type PageCall, type PageRoute } from './page.js';

@@ -24,19 +24,21 @@ export function livePage(isEnded: boolean): Answer {
 const CONNECTING = '<span class="badge pulse" id="state" role="status">Connecting</span>';
 
 const BODY = `
+<header>
 ${TABS}
-<header class="bar tools">
+<div class="bar tools">
   <h1 class="visually-hidden">Live view</h1>
   ${ADDRESS_BAR}
   ${CONNECTING}
   <a class="button" id="mode" hidden></a>
+</div>
 </header>
 <main class="view" id="view">
   ${SCREEN}
-  <div class="over" id="over" hidden><div class="panel"><h2 id="over-title"></h2><p id="over-text"></p>
-    <p class="links" id="over-links"></p></div></div>
+  <div class="over" id="over" hidden><div class="panel notice"><h2 id="over-title"></h2><p id="over-text"></p>
+    <p class="line" id="over-links"></p></div></div>
 </main>
-<footer class="bar foot">${LOGO}<span>Session <code id="session"></code></span><span class="grow"></span>
+<footer class="bar foot small">${LOGO}<strong id="lease"></strong><span>Session <code id="session"></code></span><span class="grow"></span>
   <span id="hint"></span></footer>`;
 
 /** The script opens no WebSocket. */

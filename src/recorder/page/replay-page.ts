@@ -53,14 +53,14 @@ export const REPLAY_BODY = `
   ${LOGO}<h1 id="title">Replay</h1><span class="badge" id="state" role="status">Loading</span>
   <span class="grow"></span><a class="button" id="download" download hidden>Download</a>
 </header>
-<main>
+<main class="content">
   <section class="stage panel" id="stage" aria-label="Video">
     <div class="screen" id="screen">
       <video id="video" playsinline muted preload="auto" aria-label="Video of the session" hidden></video>
       <img id="picture" alt="Pictures of the session" hidden>
-      <div class="state" id="message"><h2 id="message-title">Loading</h2><p id="message-text"></p></div>
+      <div class="notice" id="message"><h2 id="message-title">Loading</h2><p id="message-text"></p></div>
     </div>
-    <p class="masked" id="masked" hidden></p>
+    <p class="masked small" id="masked" hidden></p>
     <div class="controls events-only" id="controls" hidden>
       <div class="flags" id="flags" aria-hidden="true" hidden></div>
       <div class="scrub plays">
@@ -68,22 +68,22 @@ export const REPLAY_BODY = `
         <div class="rail"></div><div class="played" id="played"></div>
         <input type="range" id="position" min="0" max="0" step="10" value="0" aria-label="Position in the video">
       </div>
-      <div class="row">
-        <button class="play plays" id="play" aria-label="Play">${ICONS.play}</button>
-        <button class="play plays" id="pause" aria-label="Pause" hidden>${ICONS.pause}</button>
+      <div class="line">
+        <button class="primary play plays" id="play" aria-label="Play">${ICONS.play}</button>
+        <button class="primary play plays" id="pause" aria-label="Pause" hidden>${ICONS.pause}</button>
         <button class="icon" id="previous" aria-label="Previous event" title="Previous event (p)">${ICONS.back}</button>
         <button class="icon" id="next" aria-label="Next event" title="Next event (n)">${ICONS.forward}</button>
         <span class="time plays" id="time">0:00.0 / 0:00.0</span>
         <span class="grow"></span>
         <button class="icon" id="previous-failure" aria-label="Previous failure" title="Previous failure" hidden>${ICONS.back}</button>
-        <button class="failure" id="failure" title="Next failure (e)" hidden><span id="failure-text">Show the failure</span></button>
-        <label class="row plays"><span class="dim">Speed</span>
+        <button class="fault" id="failure" title="Next failure (e)" hidden><span id="failure-text">Show the failure</span></button>
+        <label class="line plays"><span class="visually-hidden">Speed</span>
           <select id="speed"><option value="0.25">¼×</option><option value="0.5">½×</option>
           <option value="1" selected>1×</option><option value="2">2×</option><option value="4">4×</option>
           <option value="8">8×</option></select></label>
         <button class="icon plays" id="full" aria-label="Full screen" title="Full screen (f)">${ICONS.full}</button>
       </div>
-      <p class="keys"><span class="plays"><kbd>space</kbd> play, pause</span>
+      <p class="keys line small"><span class="plays"><kbd>space</kbd> play, pause</span>
         <span class="plays"><kbd>←</kbd> <kbd>→</kbd> 5 s</span>
         <span><kbd>p</kbd> <kbd>n</kbd> events</span>
         <span><kbd>e</kbd> failures</span><span class="plays"><kbd>[</kbd> <kbd>]</kbd> speed</span>
@@ -93,9 +93,9 @@ export const REPLAY_BODY = `
   <div class="side">
     <section class="timeline panel" aria-labelledby="timeline-title">
       <header>
-        <div class="find"><h2 id="timeline-title">Events</h2><span class="dim number" id="count" role="status"></span>
+        <div class="line"><h2 id="timeline-title">Events</h2><span class="dim number" id="count" role="status"></span>
           <input type="search" id="search" placeholder="Search the events" aria-label="Search the events"></div>
-        <div class="filters" id="filters" role="group" aria-label="Kinds of events to show"></div></header>
+        <div class="filters line" id="filters" role="group" aria-label="Kinds of events to show"></div></header>
       <ol class="entries" id="entries"></ol>
       <p class="empty" id="no-entries">No events yet.</p>
     </section>
@@ -106,26 +106,22 @@ export const REPLAY_BODY = `
 </main>`;
 
 export const REPLAY_STYLE = `
-body { display: flex; flex-direction: column; height: 100%; }
-main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1fr) 372px; gap: 16px; padding: 16px; }
+body { height: 100%; }
+.content { flex: 1; min-height: 0; grid-template-columns: minmax(0, 1fr) 372px; }
 .stage { display: flex; flex-direction: column; min-height: 0; min-width: 0; overflow: hidden; }
-.screen { position: relative; flex: 1; min-height: 200px; background: #0b0d11; display: grid; place-items: center; }
+.screen { color-scheme: dark; position: relative; flex: 1; min-height: 200px; background: var(--bg); color: var(--ink); display: grid; place-items: center; }
 .screen video, .screen img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain; cursor: pointer; }
-.state { max-width: 420px; padding: 24px; text-align: center; color: #e9ecf2; }
-.state h2 { font-size: 17px; margin-bottom: 6px; }
-.state p { color: #b4bccb; }
-.masked { padding: 8px 14px 0; font-size: 12px; color: var(--dim); background: var(--panel); }
-.controls { padding: 10px 14px 12px; border-top: 1px solid var(--line); background: var(--panel); }
-.row { display: flex; align-items: center; gap: 8px; flex-wrap: wrap; }
+.screen .notice { margin: 0; }
+.masked { padding: 8px 14px 0; }
+.controls { padding: 10px 14px 12px; border-top: 1px solid var(--line); }
 .events-only .plays { display: none; }
-.row .play { width: 40px; justify-content: center; padding: 0; background: var(--accent); color: var(--on-accent); border-color: transparent; }
-.row .play:hover:enabled { background: var(--accent); filter: brightness(1.08); }
-.time { font-family: var(--mono); font-size: 13px; }
-.scrub { position: relative; height: 30px; margin-bottom: 6px; }
+.line .play { width: 40px; justify-content: center; }
+.line .time { font-family: var(--mono); font-size: 13px; }
+.scrub { position: relative; height: 32px; margin-bottom: 6px; }
 .scrub input {
-  position: absolute; inset: 0; width: 100%; margin: 0; height: 30px; background: none; appearance: none; cursor: pointer;
+  position: absolute; inset: 0; width: 100%; margin: 0; padding: 0; border: 0; background: none; appearance: none; cursor: pointer;
 }
-.scrub .rail, .scrub .played { position: absolute; left: 0; top: 18px; height: 4px; border-radius: 2px; pointer-events: none; }
+.scrub .rail, .scrub .played { position: absolute; left: 0; top: 19px; height: 4px; border-radius: 2px; pointer-events: none; }
 .scrub .rail { right: 0; background: var(--line); }
 .scrub .played { width: 0; background: var(--accent); }
 .scrub input::-webkit-slider-thumb {
@@ -141,49 +137,45 @@ main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1
   line-height: 16px; color: var(--ink); text-decoration: none; padding: 0 4px; border-left: 5px solid var(--warn);
   background: var(--warn-soft); border-radius: 2px 4px 4px 2px;
 }
-.flags a.failed { border-left-color: var(--bad); background: var(--bad-soft); color: var(--bad); font-weight: 600; }
-.row .failure { background: var(--bad-soft); color: var(--bad); border-color: transparent; font-weight: 600; }
-.side { display: flex; flex-direction: column; gap: 16px; min-height: 0; }
+.flags .failed { border-left-color: var(--bad); background: var(--bad-soft); color: var(--bad); font-weight: 600; }
+.side { display: flex; flex-direction: column; gap: inherit; min-height: 0; }
 .timeline { flex: 1; min-height: 160px; display: flex; flex-direction: column; overflow: hidden; }
 .timeline header { padding: 12px 14px 10px; border-bottom: 1px solid var(--line); display: grid; gap: 8px; }
-.find { display: flex; align-items: center; gap: 8px; }
-.find input { flex: 1; min-width: 0; min-height: 30px; padding: 0 9px; border: 1px solid var(--line); border-radius: 8px; background: var(--bg); }
-.filters { display: flex; gap: 6px; flex-wrap: wrap; }
+.timeline header input { flex: 1; min-width: 0; }
+.filters { gap: 6px; }
 .filters button { min-height: 26px; padding: 0 9px; border-radius: 99px; font-size: 12px; }
 .filters button[aria-pressed="false"] { color: var(--dim); background: var(--raised); text-decoration: line-through; }
-.filters i { width: 7px; height: 7px; border-radius: 50%; background: var(--mark); }
+.filters i, .entries i { width: 8px; height: 8px; border-radius: 50%; background: var(--mark); }
 .entries { flex: 1; overflow-y: auto; padding: 6px; position: relative; }
 /* As list items, 10,000 rows would be counted again for each one that a search hides: a minute. */
 .entries li { display: block; }
-.entries .heading { border-top: 1px solid var(--line); margin-top: 6px; padding-top: 6px; }
-.entries h3 { font-size: 13px; font-weight: 650; overflow-wrap: anywhere; }
-.entries li.failed a { background: var(--bad-soft); }
-.entries li.failed .what, .entries li.failed .kind { color: var(--bad); font-weight: 600; }
+.entries .heading:not(:first-child) { border-top: 1px solid var(--line); margin-top: 6px; padding-top: 6px; }
 .entries a {
   border-radius: 8px; padding: 5px 8px; min-height: 30px; color: inherit; text-decoration: none;
   display: grid; grid-template-columns: auto 8px minmax(0, 1fr); gap: 8px; align-items: baseline;
 }
-.entries i { width: 8px; height: 8px; border-radius: 50%; background: var(--mark); }
 .entries time { font: 12px var(--mono); color: var(--dim); min-width: var(--time); }
 .entries .what { overflow-wrap: anywhere; }
-.entries .kind { margin-right: 3px; font-size: 12px; color: var(--dim); }
+.entries .what > span { margin-right: 3px; font-size: 12px; color: var(--dim); }
+.entries .took { white-space: nowrap; }
+.entries .what > .status { color: var(--good); }
+.entries .what > .status.failed, .entries li.failed .what, .entries li.failed .kind { color: var(--bad); font-weight: 600; }
+.entries li.failed a { background: var(--bad-soft); }
 .entries a:hover { background: var(--raised); }
-.entries .status { margin-right: 3px; font-size: 12px; color: var(--good); }
-.entries .took { margin-right: 3px; font-size: 12px; white-space: nowrap; color: var(--dim); }
-.entries .status.failed { color: var(--bad); font-weight: 600; }
 .entries [aria-current="true"] { background: var(--soft); box-shadow: inset 3px 0 var(--accent); }
-.entries [aria-current="true"] time, .entries [aria-current="true"] .kind { color: var(--ink); }
-.entries [aria-current="true"] .took { color: var(--ink); }
-.timeline .empty { padding: 14px 10px; color: var(--dim); }
+.entries [aria-current="true"] :is(time, .kind, .took) { color: var(--ink); }
 .facts { padding: 12px 14px; max-height: 40%; overflow-y: auto; }
 .facts dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 4px 14px; margin-top: 8px; align-items: baseline; }
 .facts dt { color: var(--dim); }
 .facts dd { overflow-wrap: anywhere; }
-.keys { color: var(--dim); font-size: 12px; display: flex; gap: 4px 12px; flex-wrap: wrap; margin-top: 8px; }
+.keys { margin-top: 8px; }
+@media (pointer: coarse) {
+  .keys { display: none; }
+}
 .stage:fullscreen { border: 0; border-radius: 0; }
 @media (max-width: 900px) {
-  body, main { height: auto; }
-  main { grid-template-columns: minmax(0, 1fr); padding: 10px; gap: 10px; }
+  body { height: auto; }
+  .content { grid-template-columns: minmax(0, 1fr); }
   .screen { aspect-ratio: 16 / 10; }
   .entries { max-height: 50vh; }
   .facts { max-height: none; }

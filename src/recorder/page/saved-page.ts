@@ -3,7 +3,8 @@ import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { BASE_STYLE, ICON_PATH, LOGO_SVG, pageHtml, readScript } from '../../shared/page/page.js';
+import { ICON_PATH, LOGO_SVG, pageHtml, readScript } from '../../shared/page/page.js';
+import { BASE_STYLE } from '../../shared/page/style.js';
 import { excerpt } from '../../shared/redact.js';
 
 /** A page in the file system. */

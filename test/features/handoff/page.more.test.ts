@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import * as playwright from '../../../src/playwright.js';
-import { faults, violations } from '../../local/pages/support.js';
 import { useLocalPool } from '../../support/local.js';
 import { useSite } from '../../support/site.js';
 import { LOGIN, useHandoffs } from './support.js';
@@ -48,34 +47,4 @@ it('needs no mouse: a person logs in and answers with the keyboard', async () =>
     values: ['Ada', 'Writer'],
     code: '42',
   });
-});
-
-it.each([
-  { width: 360, colorScheme: 'light' },
-  { width: 360, colorScheme: 'dark' },
-  { width: 1280, colorScheme: 'dark' },
-] as const)('is accessible and fits at $width pixels, in $colorScheme', async ({ width, colorScheme }) => {
-  await playwright.withPooledBrowser(
-    used.pool,
-    async ({ page, handoff }) => {
-      await page.goto(site.url);
-      const asked = handoff({ message: `Log in at ${'a-very-long-address.'.repeat(10)}` });
-      const view = await open({ viewport: { width, height: 740 }, colorScheme });
-      await view.locator('canvas[data-pictures]').waitFor();
-      const fits = () => view.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
-      expect([await violations(view), await fits()]).toEqual([[], true]);
-      await view.getByRole('button', { name: 'Use the browser' }).click();
-      for (let tab = 0; tab < 5; tab++) await view.keyboard.press('Tab');
-      await view.keyboard.press('Enter');
-      await view.getByText('Your code?').waitFor();
-      expect([await violations(view), await fits()]).toEqual([[], true]);
-      await view.getByRole('button', { name: 'Cancel' }).click();
-      await view.getByRole('button', { name: 'Cannot be done' }).click();
-      await view.getByRole('heading', { name: 'The hand-off is over' }).waitFor();
-      expect([await violations(view), await fits()]).toEqual([[], true]);
-      expect(faults(view)).toEqual([]);
-      expect(await asked).toEqual({ status: 'declined', note: '' });
-    },
-    { onEvent },
-  );
 });

@@ -204,7 +204,7 @@ it('links the recordings of its own lease after the session has ended', async ()
   await link.waitFor();
   expect(await link.getAttribute('href')).toBe(replay.replay_view_url);
   await link.click();
-  await view.getByRole('heading', { level: 1, name: /UTC$/ }).waitFor();
+  await view.getByRole('heading', { level: 1, name: /^Lease of / }).waitFor();
 });
 
 function socketUrl(query: Readonly<Record<string, string>> = {}): string {

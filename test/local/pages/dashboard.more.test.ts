@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { Replays } from '../replays/support.js';
 import { drive, startApi, titled } from '../support.js';
@@ -26,6 +26,10 @@ it('shows a lease with its name and tags until it ends, and waiting requests', a
   expect(await tests.getByRole('figure').count()).toBe(0);
   const card = cardOf(page, 'tests', 'cart.spec');
   await card.getByText('leased', { exact: true }).waitFor();
+  await card.getByRole('heading', { name: 'cart.spec' }).waitFor();
+  await cardOf(page, 'tests', 'idle')
+    .getByText(/^since \d/)
+    .waitFor();
   await card.getByText('worker=3').waitFor();
   await card.getByText(session.session_id.slice(0, 8)).waitFor();
   await card.getByText(/^for \d+ s of 10 min 0 s$/).waitFor();
@@ -90,17 +94,23 @@ it('releases and destroys browsers after a confirmation, and lists the ended lea
   await page.getByRole('button', { name: 'Release one' }).click();
   await page.getByRole('dialog', { name: 'Release one?' }).getByRole('button', { name: 'Cancel' }).click();
   expect((await api.record('tests')).acquired_count).toBe(2);
-  for (const [action, name, outcome] of [
-    ['Release', 'one', 'Released'],
-    ['Destroy', 'two', 'Deleted'],
-  ] as const) {
-    await page.getByRole('button', { name: `${action} ${name}`, exact: true }).click();
-    const dialog = page.getByRole('dialog', { name: `${action} ${name}?` });
+  const fills: string[] = [];
+  for (const { text, label, consequence, name, outcome } of ENDS) {
+    const button = page.getByRole('button', { name: label, exact: true });
+    expect(await button.textContent()).toBe(text);
+    fills.push(await colourOf(button));
+    await button.click();
+    const dialog = page.getByRole('dialog', { name: `${label}?` });
     await dialog.getByText('loses its connection').waitFor();
-    await dialog.getByRole('button', { name: action }).click();
+    await dialog.getByText(consequence).waitFor();
+    const yes = dialog.getByRole('button', { name: text });
+    fills.push(await colourOf(yes));
+    await yes.click();
     const facts = new RegExp(`${name}.*ran (\\d+\\.\\d s|\\d+ min \\d+ s)`);
     await ended.filter({ hasText: outcome }).filter({ hasText: facts }).waitFor();
   }
+  // Nobody takes one button for the other.
+  expect(new Set(fills).size).toBe(4);
   expect(await api.release(one)).toBe(404);
   expect((await api.call('GET', `/browsers/${two.session_id}`)).status).toBe(404);
   await expect.poll(async () => (await api.record('tests')).available_count).toBe(2);
@@ -175,6 +185,31 @@ it('shows when its connection is lost', async () => {
   await expect.poll(() => page.getByRole('status').textContent()).toBe('Not connected');
   await page.close();
 });
+
+const ENDS = [
+  {
+    text: 'Release',
+    label: 'Release one',
+    consequence: /stays in the pool/,
+    name: 'one',
+    outcome: 'Released',
+  },
+  {
+    text: 'Destroy browser',
+    label: 'Destroy browser of two',
+    consequence: /ends with its pages and data/,
+    name: 'two',
+    outcome: 'Destroyed',
+  },
+] as const;
+
+/** The colours of a button. */
+async function colourOf(button: Locator): Promise<string> {
+  return await button.evaluate((element) => {
+    const { color, backgroundColor } = getComputedStyle(element);
+    return `${color} on ${backgroundColor}`;
+  });
+}
 
 /** The card of a leased browser. */
 function cardOf(page: Page, pool: string, name: string) {

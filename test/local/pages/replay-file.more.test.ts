@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { Replays } from '../replays/support.js';
 import { drive, startApi } from '../support.js';
-import { faults, seriousViolations, usePerson } from './support.js';
+import { faults, violations, usePerson } from './support.js';
 
 // A space and a `#` must be escaped in a URL.
 const parent = mkdtempSync(join(tmpdir(), 'kept # '));
@@ -51,6 +51,6 @@ it('plays a recording and shows its timeline from the disk, while it is written 
   await page.keyboard.press('Home');
   await expect.poll(at).toBe(0);
   expect(await page.getByRole('link', { name: 'Video file' }).getAttribute('href')).toBe('video.webm');
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violations(page)).toEqual([]);
   expect(faults(page)).toEqual([]);
 });

@@ -65,17 +65,11 @@ export function jwtIn(url: string): string {
   return new URL(url).searchParams.get('jwt')!;
 }
 
-/** The serious and critical violations of accessibility that axe finds. */
-export async function seriousViolations(page: Page) {
-  return await violations(page, ['serious', 'critical']);
-}
-
-/** The violations of accessibility that axe finds. @param impacts Of these impacts only. */
-export async function violations(page: Page, impacts?: readonly string[]) {
+/** The violations of accessibility that axe finds. */
+export async function violations(page: Page) {
   await loadAxe(page);
   const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
-  const found = violations.filter(({ impact }) => !impacts || impacts.includes(String(impact)));
-  return found.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
 }
 
 /** Unlike the library, the protocol runs scripts that the page's policy refuses. */

@@ -52,7 +52,7 @@ it('has the name of the only test, and shows pool, service, session, tags and re
 it.each([
   ['the name of the lease, if it has several tests', 2, 'worker-1', 'worker-1'],
   ['the name of the lease, if it has no test', 0, 'worker-1', 'worker-1'],
-  ['the pool and the date, if the lease has no name', 0, undefined, 'scrapers, 2026-02-03 04:05 UTC'],
+  ['the pool, if the lease has no name', 0, undefined, 'Lease of scrapers'],
 ])('is called by %s', async (_, tests, leaseName, title) => {
   const marks = Array.from({ length: tests }, (_, at): TimelineEntry => ({ at, kind: 'mark', text: 'a' }));
   const page = await person.open(await savePage(folder, facts(marks, { leaseName }), made.media));

@@ -68,7 +68,7 @@ function dialogForm(
     make('p', {}, text),
   );
   if (type === 'prompt') form.append(field);
-  form.append(make('p', { class: 'buttons' }, accept, ...(type === 'alert' ? [] : [dismiss])));
+  form.append(make('p', { class: 'line' }, accept, ...(type === 'alert' ? [] : [dismiss])));
   const reply = (isAccepted: boolean) => {
     send({ type: 'dialog', id, accept: isAccepted, text: field.value });
     byId('keyboard').focus();
@@ -94,7 +94,7 @@ function filesForm({ id, isMultiple }: Extract<Question, { kind: 'files' }>, { o
     { class: 'panel' },
     make('strong', {}, text),
     input,
-    make('p', { class: 'buttons' }, cancel),
+    make('p', { class: 'line' }, cancel),
   );
   const sending = make('p', { role: 'status' });
   form.append(sending);

@@ -1,5 +1,5 @@
 import type { BrowserCard, WaitingRow } from '../dashboard-state.js';
-import { byId, make, newTabLink, reconcile, remake } from '../../../shared/page/browser/dom.js';
+import { byId, make, newTabLink, reconcile, remake, timeOf } from '../../../shared/page/browser/dom.js';
 import { duration, short } from '../../../shared/page/browser/format.js';
 
 /** Renders a browser. Each part stays until its own facts change: a new picture would flicker, a new button lose a click. */
@@ -39,12 +39,12 @@ function partsOf(browser: BrowserCard): Part[] {
   const { sessionId, leaseId, leaseName, tags, live, state, connections, page } = browser;
   const line = (children: HTMLElement[]) => make('p', { class: 'line' }, ...children);
   return [
+    { name: 'lease', facts: { leaseId, leaseName, tags }, render: () => line(titleOf(browser)) },
     {
       name: 'state',
       facts: { sessionId, leaseId, state, connections },
       render: () => line(stateOf(browser)),
     },
-    { name: 'lease', facts: { leaseName, tags }, render: () => line(nameAndTags(browser)) },
     { name: 'page', facts: { page }, render: () => pageOf(browser) },
     {
       name: 'actions',
@@ -54,25 +54,42 @@ function partsOf(browser: BrowserCard): Part[] {
   ];
 }
 
-function stateOf({ sessionId, state, age, lifetime, connections }: BrowserCard): HTMLElement[] {
+function titleOf(browser: BrowserCard): HTMLElement[] {
+  const { sessionId, leaseId } = browser;
+  const id = make('code', { title: sessionId }, short(sessionId));
+  if (leaseId === undefined) return [make('h3', {}, 'Browser ', id)];
+  return [...nameAndTags(browser, 'h3'), make('span', { class: 'grow' }), id];
+}
+
+function stateOf({ state, age, lifetime, connections }: BrowserCard): HTMLElement[] {
   const count = connections === 1 ? '1 connection' : `${connections} connections`;
+  const since = make('span', { class: 'dim' }, 'since ', timeOf(new Date(Date.now() - age)));
   return [
     make('span', { class: state === 'leased' ? 'badge live' : 'badge good' }, state),
     make('span', {}, 'for ', ageOf(age), lifetime === undefined ? '' : ` of ${duration(lifetime)}`),
+    since,
     ...(state === 'leased' ? [make('span', { class: 'dim' }, count)] : []),
-    make('span', { class: 'grow' }),
-    make('code', { title: sessionId }, short(sessionId)),
   ];
 }
 
 function pageOf({ page }: BrowserCard): HTMLElement {
-  return make('p', { class: 'page' }, make('b', {}, page?.title ?? ''), make('span', {}, page?.url ?? ''));
+  return make(
+    'p',
+    { class: 'page' },
+    make('b', {}, page?.title ?? ''),
+    make('span', { class: 'mono small' }, page?.url ?? ''),
+  );
 }
 
-/** The name and the tags of a lease or a request; nothing for those without. */
-export function nameAndTags({ leaseName, tags }: Pick<WaitingRow, 'leaseName' | 'tags'>): HTMLElement[] {
+/** The name and the tags of a lease or a request. */
+export function nameAndTags(
+  { leaseName, tags }: Pick<WaitingRow, 'leaseName' | 'tags'>,
+  kind: 'h3' | 'strong' = 'strong',
+): HTMLElement[] {
+  const name =
+    leaseName === undefined ? make('span', { class: 'dim' }, 'no name') : make(kind, {}, leaseName);
   const chips = Object.entries(tags).map((pair) => make('span', { class: 'tag' }, pair.join('=')));
-  return leaseName === undefined ? chips : [make('strong', {}, leaseName), ...chips];
+  return [name, ...chips];
 }
 
 function actionsOf(browser: BrowserCard): HTMLElement[] {
@@ -84,9 +101,10 @@ function actionsOf(browser: BrowserCard): HTMLElement[] {
         newTabLink('Control', `Control ${name}`, live.control),
       ]
     : [];
-  const button = (action: End): HTMLElement => {
-    const element = make('button', { 'aria-label': `${TITLES[action]} ${name}` }, TITLES[action]);
-    element.addEventListener('click', () => confirmEnd(action, browser));
+  const button = (end: End): HTMLElement => {
+    const attributes = { class: LOOKS[end], 'aria-label': labelOf(end, browser) };
+    const element = make('button', attributes, TITLES[end]);
+    element.addEventListener('click', () => confirmEnd(end, browser));
     return element;
   };
   const release = leaseId === undefined ? [] : [button('release')];
@@ -96,15 +114,22 @@ function actionsOf(browser: BrowserCard): HTMLElement[] {
 /** What a person can do to a browser. */
 type End = 'release' | 'destroy';
 
-const TITLES: Readonly<Record<End, string>> = { release: 'Release', destroy: 'Destroy' };
+const TITLES: Readonly<Record<End, string>> = { release: 'Release', destroy: 'Destroy browser' };
+
+const LOOKS: Readonly<Record<End, string>> = { release: '', destroy: 'danger' };
+
+function labelOf(end: End, { sessionId, leaseName }: BrowserCard): string {
+  if (leaseName === undefined) return `${TITLES[end]} ${short(sessionId)}`;
+  return end === 'release' ? `Release ${leaseName}` : `Destroy browser of ${leaseName}`;
+}
 
 /** Asks a person to confirm the end of a lease or of a browser, and sends the request. */
-function confirmEnd(end: End, { sessionId, leaseId, leaseName }: BrowserCard): void {
+function confirmEnd(end: End, browser: BrowserCard): void {
+  const { sessionId, leaseId } = browser;
   const dialog = byId('confirm', HTMLDialogElement);
-  const name = leaseName ?? `browser ${short(sessionId)}`;
-  byId('confirm-title').textContent = `${TITLES[end]} ${name}?`;
+  byId('confirm-title').textContent = `${labelOf(end, browser)}?`;
   byId('confirm-text').textContent = consequence(end, leaseId !== undefined);
-  const yes = make('button', { class: 'danger' }, TITLES[end]);
+  const yes = make('button', { class: `primary ${LOOKS[end]}` }, TITLES[end]);
   const no = make('button', { autofocus: '' }, 'Cancel');
   no.addEventListener('click', () => dialog.close());
   yes.addEventListener('click', () => {
@@ -116,11 +141,10 @@ function confirmEnd(end: End, { sessionId, leaseId, leaseName }: BrowserCard): v
 }
 
 function consequence(end: End, isLeased: boolean): string {
-  if (!isLeased) return 'The pool starts another browser in its place.';
-  const lost = 'The program that leased this browser loses its connection at once.';
+  const lost = isLeased ? 'The program that leased this browser loses its connection at once. ' : '';
   return end === 'release'
-    ? `${lost} The next lease gets the browser as it is now, with its open pages.`
-    : `${lost} The pool starts another browser in its place.`;
+    ? `${lost}The browser stays in the pool: the next lease gets it as it is now, with its open pages.`
+    : `${lost}The browser ends with its pages and data, and the pool starts another one in its place.`;
 }
 
 async function send(end: End, body: object): Promise<void> {

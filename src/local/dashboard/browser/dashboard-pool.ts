@@ -35,7 +35,7 @@ function makePanel({ name, headless }: PoolState): HTMLElement {
     'figure',
     { class: 'waits' },
     make('div', { class: 'bars', 'aria-hidden': 'true' }),
-    make('figcaption'),
+    make('figcaption', { class: 'small' }),
   );
   return make(
     'section',

@@ -1,7 +1,7 @@
 import type { EndedRow, ReplayRow } from '../dashboard-state.js';
 import { LEASE_ENDS } from '../../pool/browser/lease-ends.js';
 import { nameAndTags } from './dashboard-card.js';
-import { make, newTabLink } from '../../../shared/page/browser/dom.js';
+import { make, newTabLink, timeOf } from '../../../shared/page/browser/dom.js';
 import { RECORDING_STATES } from '../../../recorder/page/browser/recording-states.js';
 import { clock, seconds, short, type Badge } from '../../../shared/page/browser/format.js';
 
@@ -10,14 +10,14 @@ export function endedRow(row: EndedRow): HTMLElement {
   const label = `Open the replay of the ended lease ${nameOf(row)}`;
   const links = row.replays.map((url) => newTabLink('Replay', label, url));
   const length = `ran ${seconds(row.duration)}`;
-  const time = timeOf('ended', row.endedAt);
+  const time = moment('ended ', row.endedAt);
   return rowOf(row, { badge: LEASE_ENDS[row.outcome], length, time, links });
 }
 
 export function replayRow(row: ReplayRow): HTMLElement {
   const link = newTabLink('Open', `Open the replay of ${nameOf(row)}`, row.viewUrl);
   const length = row.duration === undefined ? '' : clock(row.duration);
-  const time = timeOf('started', row.startedAt);
+  const time = moment('started ', row.startedAt);
   return rowOf(row, { badge: RECORDING_STATES[row.state], length, time, links: [link] });
 }
 
@@ -30,13 +30,11 @@ interface Cells {
 
 function rowOf(row: EndedRow | ReplayRow, { badge, length, time, links }: Cells): HTMLElement {
   const [text, kind] = badge;
-  const names = nameAndTags(row);
-  const name = names.length > 0 ? names : [make('span', { class: 'dim' }, 'no name')];
   return make(
     'li',
     {},
     make('span', { class: 'state' }, make('span', { class: `badge ${kind}` }, text)),
-    make('span', { class: 'name' }, ...name),
+    make('span', { class: 'line name' }, ...nameAndTags(row)),
     make('span', { class: 'dim' }, 'pool ', row.pool),
     make('code', { title: row.sessionId }, short(row.sessionId)),
     make('span', { class: 'number' }, length),
@@ -49,9 +47,6 @@ function nameOf({ leaseName, sessionId }: EndedRow | ReplayRow): string {
   return leaseName ?? `session ${short(sessionId)}`;
 }
 
-/** Without its seconds, so that the facts of a row fit on one line. */
-function timeOf(what: string, iso: string): HTMLElement {
-  const date = new Date(iso);
-  const time = date.toLocaleTimeString([], { timeStyle: 'short' });
-  return make('span', { class: 'number dim', title: date.toLocaleString() }, `${what} ${time}`);
+function moment(what: string, iso: string): HTMLElement {
+  return make('span', { class: 'dim' }, what, timeOf(new Date(iso)));
 }

@@ -41,9 +41,10 @@ function start({ readOnly, otherUrl }: LiveMode): void {
   if (!readOnly) screen.control();
 }
 
-/** Shows which session this is. */
+/** Shows which lease and session this is. */
 async function showSession(): Promise<void> {
-  const sessionId = (await fetchFacts())?.sessionId ?? '';
+  const { leaseName = '', sessionId = '' } = (await fetchFacts()) ?? {};
+  byId('lease').textContent = leaseName;
   byId('session').textContent = short(sessionId);
   byId('session').title = sessionId;
 }

@@ -4,8 +4,8 @@ import type { ServedLeaseEnd } from '../served-lease.js';
 /** How pages show the end of a lease. */
 export const LEASE_ENDS: Readonly<Record<ServedLeaseEnd, Badge>> = {
   reused: ['Released', 'good'],
-  released: ['Destroyed', ''],
-  deleted: ['Deleted', 'warn'],
+  released: ['Released', 'good'],
+  deleted: ['Destroyed', 'warn'],
   replaced: ['Released', 'good'],
   flushed: ['Destroyed', ''],
   inactive: ['Expired', 'bad'],

@@ -1,5 +1,5 @@
 import type { ListedReplay } from '../list-page.js';
-import { byId, make, showBadge } from '../../../shared/page/browser/dom.js';
+import { byId, make, showBadge, timeOf } from '../../../shared/page/browser/dom.js';
 import { duration, fragmentOf, plain } from '../../../shared/page/browser/format.js';
 import { RECORDING_STATES, RESULTS } from './recording-states.js';
 
@@ -17,13 +17,24 @@ const RESULT_WORDS: ReadonlySet<string> = new Set(Object.keys(RESULTS));
 const replays = JSON.parse(byId('replays-data').textContent) as readonly ListedReplay[];
 const rows = replays.map(rowOf);
 const search = byId('search', HTMLInputElement);
+/** Adds the word to the search, and removes it. */
+const failed = byId('failed');
+const failures = rows.filter(({ result }) => result === 'failed').length;
 
 byId('replays').append(...rows.map(({ element }) => element));
 search.addEventListener('input', filter);
+failed.addEventListener('click', () => {
+  const words = wordsOf(search);
+  const others = words.filter((word) => word !== 'failed');
+  search.value = (words.length > others.length ? others : [...words, 'failed']).join(' ');
+  filter();
+});
+failed.hidden = failures === 0;
+failed.textContent = `${failures} failed`;
 filter();
 
 function filter(): void {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf(search);
   const shown = rows.filter((row) => {
     const matches = words.every((word) => matchesWord(row, word));
     row.element.hidden = !matches;
@@ -31,8 +42,14 @@ function filter(): void {
   });
   const all = rows.length === 1 ? '1 replay' : `${rows.length} replays`;
   showBadge(byId('count'), shown.length === rows.length ? all : `${shown.length} of ${all}`, '');
+  failed.setAttribute('aria-pressed', String(words.includes('failed')));
   byId('none').hidden = shown.length > 0;
   byId('none').textContent = rows.length === 0 ? 'There are no replays.' : 'No replay matches.';
+}
+
+/** What a person types, in lower case. */
+function wordsOf({ value }: HTMLInputElement): readonly string[] {
+  return value.toLowerCase().split(/\s+/).filter(Boolean);
 }
 
 function matchesWord({ result, text }: Row, word: string): boolean {
@@ -45,20 +62,25 @@ function rowOf(replay: ListedReplay): Row {
   const name = plain(title, 300) || folder;
   const page = `./${folder}/index.html`;
   const pairs = Object.entries(tags).map(([tag, value]) => `${tag}=${value}`);
-  const about = [pool, service ?? '', ...pairs].filter(Boolean).map((text) => plain(text));
-  const heading = make('h2', {}, make('a', { href: page }, name), badgeOf(facts));
-  const line = make('p', {}, ...timesOf(replay), ...about.map((text) => make('span', {}, text)));
+  const about = [pool, service ?? ''].filter(Boolean).map((text) => make('span', {}, plain(text)));
+  const chips = pairs.map((pair) => make('span', { class: 'tag' }, plain(pair)));
+  const heading = make('h2', { class: 'line' }, make('a', { href: page }, name), badgeOf(facts));
+  const line = make('p', { class: 'line' }, ...timesOf(replay), ...about, ...chips);
   if (failedAt !== undefined) {
     const href = `${page}${fragmentOf(failedAt)}`;
     line.append(make('a', { href, 'aria-label': `Show the failure of ${name}` }, 'Show the failure'));
   }
   const element = make('li', { class: 'panel' }, shotOf(folder, state), make('div', {}, heading, line));
-  return { element, result, text: [name, ...about].join('\n').toLowerCase() };
+  return {
+    element,
+    result,
+    text: [name, ...[...about, ...chips].map(({ textContent }) => textContent)].join('\n').toLowerCase(),
+  };
 }
 
-/** When a recording started, in the time zone of the reader, and its length. */
+/** When a recording started, and its length. */
 function timesOf({ facts: { startedAt }, length }: ListedReplay): readonly HTMLElement[] {
-  const start = make('time', { datetime: startedAt }, new Date(startedAt).toLocaleString());
+  const start = timeOf(new Date(startedAt));
   return length === undefined ? [start] : [start, make('span', {}, duration(length))];
 }
 

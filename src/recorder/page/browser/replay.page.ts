@@ -1,7 +1,7 @@
 import type { SavedFacts } from '../replay-file.js';
 import type { MaskedPictures, ReplayFacts } from '../replay-page.js';
 import { titleOf } from '../title.js';
-import { byId, make, showBadge } from '../../../shared/page/browser/dom.js';
+import { byId, make, showBadge, timeOf } from '../../../shared/page/browser/dom.js';
 import { bytes, clock, plain, type Badge } from '../../../shared/page/browser/format.js';
 import { blobOf } from './data-url.js';
 import { Player } from './player.js';
@@ -140,8 +140,8 @@ function showFacts(facts: ReplayFacts): void {
     Service: service,
     Session: sessionId,
     Replay: replayId,
-    Started: new Date(startedAt).toLocaleString(),
-    Finished: finishedAt && new Date(finishedAt).toLocaleString(),
+    Started: timeOf(new Date(startedAt), 'medium'),
+    Finished: finishedAt && timeOf(new Date(finishedAt), 'medium'),
     Length: length === undefined ? undefined : clock(length),
     Picture: video && `${video.width} × ${video.height}`,
     Pictures: pictures && String(pictures.frames.length),
@@ -150,7 +150,12 @@ function showFacts(facts: ReplayFacts): void {
     Note: state === 'ready' ? failure : undefined,
   };
   const rows = Object.entries(terms).flatMap(([term, value]) => {
-    return value === undefined ? [] : [make('dt', {}, term), make('dd', { class: 'mono' }, plain(value))];
+    return value === undefined
+      ? []
+      : [
+          make('dt', {}, term),
+          make('dd', { class: 'mono' }, typeof value === 'string' ? plain(value) : value),
+        ];
   });
   byId('facts').replaceChildren(...rows);
 }

@@ -22,6 +22,16 @@ export function newTabLink(text: string, label: string, href: string): HTMLEleme
   return make('a', { href, target: '_blank', rel: 'noreferrer', 'aria-label': label }, text);
 }
 
+/** Shows a time in the zone and the language of the reader. Leaves out the date of today, and seconds if it is short. */
+export function timeOf(date: Date, timeStyle: 'short' | 'medium' = 'short'): HTMLElement {
+  const isToday = date.toDateString() === new Date().toDateString();
+  const text = date.toLocaleString([], { timeStyle, ...(!isToday && { dateStyle: 'medium' }) });
+  const title = date.toLocaleString([], { dateStyle: 'full', timeStyle: 'long' });
+  // A date that cannot be read has no ISO form.
+  const known = Number.isNaN(date.getTime()) ? {} : { datetime: date.toISOString() };
+  return make('time', { title, ...known }, text);
+}
+
 /** Shows a state as a coloured badge. @param kind A class of the badge. */
 export function showBadge(badge: HTMLElement, text: string, kind: string): void {
   badge.textContent = text;
