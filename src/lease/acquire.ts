@@ -177,6 +177,7 @@ export class Acquisition<Session extends object> {
       deadline: this.#deadline,
       time: this.#timeHere,
       unreachableTimeout: settings.unreachableTimeout,
+      pollTimeout: settings.pollTimeout,
       requests: this,
     });
   }
@@ -250,14 +251,14 @@ export class Acquisition<Session extends object> {
   }
 
   /** Sends one request, for a visit. */
-  async send(visit: Visit<Session>, { signal, onWrite }: Permission): Promise<GrantReply> {
+  async send(visit: Visit<Session>, { signal, wait: longest, onWrite }: Permission): Promise<GrantReply> {
     const { settings, emit, wanted } = this.#order;
     const { pool } = visit;
     const { waits } = pool.service;
     signal.throwIfAborted();
     this.#attempts++;
     const timeLeft = Math.floor(this.#deadline.timeLeft);
-    const wait = waits === 'asked' ? secondsToWait(settings.pollTimeout, visit.timeLeft) : undefined;
+    const wait = longest === Number.POSITIVE_INFINITY ? undefined : longest / 1000;
     const sentAt = clock.now();
     emit({ type: 'acquiring', pool: pool.idOrName, ...this.#progress, timeLeft });
     // A listener may have aborted the call.
@@ -391,6 +392,7 @@ interface VisitPlan<Session extends object> extends Pick<Caller<GrantReply>, 'nu
   /** Milliseconds until the next pool is asked. `Infinity`: there is no other. */
   readonly time: number;
   readonly unreachableTimeout: number;
+  readonly pollTimeout: number | false;
 }
 
 /** The time that a call spends in the line of one pool, as its gate sees it. Its creator calls `leave`. */
@@ -436,6 +438,11 @@ class Visit<Session extends object> implements Caller<GrantReply> {
 
   get retry(): Backoff {
     return this.#plan.retry;
+  }
+
+  get wait(): number {
+    if (this.pool.service.waits !== 'asked') return Number.POSITIVE_INFINITY;
+    return timeToWait(this.#plan.pollTimeout, this.timeLeft);
   }
 
   send(permission: Permission): Promise<GrantReply> {
@@ -512,8 +519,8 @@ function retryAfterOf(error: Error | undefined): number | undefined {
   return asked ? Math.min(asked, LONGEST_PAUSE) : undefined;
 }
 
-/** Whole seconds up to the deadline, and at least one. Undefined: the service decides, also if there is no limit at all. */
-function secondsToWait(pollTimeout: number | false, timeLeft: number): number | undefined {
-  if (pollTimeout === false || Math.min(pollTimeout, timeLeft) === Number.POSITIVE_INFINITY) return undefined;
-  return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000)));
+/** Milliseconds up to the deadline: whole seconds, and at least one. `Infinity`: the service decides. */
+function timeToWait(pollTimeout: number | false, timeLeft: number): number {
+  if (pollTimeout === false) return Number.POSITIVE_INFINITY;
+  return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000))) * 1000;
 }

@@ -107,7 +107,8 @@ export interface AcquisitionOptions extends OwnerOptions {
    */
   failoverAfter?: number | undefined;
   /**
-   * Time that each acquire request waits at the service, in ms, rounded up to seconds. `false`: the service decides.
+   * Time that each acquire request asks the service to wait, in ms, rounded up to seconds. It is shorter where an earlier call with
+   * another name or other tags would lose its place. `false`: the service decides.
    * @default 25_000
    */
   pollTimeout?: number | false | undefined;

@@ -8,6 +8,8 @@ const MOST_OPEN = 32;
 const QUIET = 250;
 /** A request without an answer for this many ms has reached a service that works, and waits for a browser. */
 const PATIENCE = 12_000;
+/** The shortest time for which a service can be asked to wait, and the time that an answer may be late, in ms. */
+const SECOND = 1000;
 /** After this many releases a full service is asked for one more browser, whatever the pause: they show how long leases take. */
 const RELEASES_A_PROBE = 4;
 /**
@@ -36,6 +38,8 @@ export interface Answer {
 export interface Permission {
   /** Aborts when nobody waits for the request: what is not written yet is not sent. */
   readonly signal: AbortSignal;
+  /** For how many ms the service may let the request wait: whole seconds. `Infinity`: the service decides. */
+  readonly wait: number;
   /** The request is written: from now on, it may lease a browser. */
   readonly onWrite: () => void;
 }
@@ -50,6 +54,8 @@ export interface Caller<Reply> {
   /** Most leases of this process at once. */
   readonly limit: number;
   readonly retry: Backoff;
+  /** For how many ms it wants the service to let a request wait. `Infinity`: the service decides. */
+  readonly wait: number;
   /** Sends one request. Its answer is read also if nobody waits for it any more. */
   readonly send: (permission: Permission) => Promise<Reply>;
   /** Keeps the pool open until the answer has its taker. */
@@ -78,6 +84,7 @@ interface Request<Reply> extends Question {
   owner: Place<Reply> | undefined;
   readonly sender: Caller<Reply>;
   isWritten: boolean;
+  readonly wait: number;
   readonly cut: AbortController;
 }
 
@@ -95,6 +102,8 @@ export interface Served<Reply> {
  *
  * - The caller that has waited longest comes first. A browser goes to the caller that has waited longest among those who want
  *   the like, whichever request leased it; the open requests then change their owners.
+ * - A service serves the requests that wait in their order, but sends those back that it could not serve in time. So a request does not
+ *   wait longer than those of earlier callers that can't use its browser: they end together, and are sent again in the order of the calls.
  * - There are at most `limit` leases and open requests at once, and at most 32 open requests.
  * - When the next request may be sent depends on what the answers have shown: see `Pace`.
  */
@@ -234,9 +243,10 @@ export class Gate<Reply extends Answer> {
       if (pause === undefined) return;
       const next = this.#first(this.#held + open);
       if (!next) return;
-      if (pause > 0) {
-        this.#timer = startTimer(pause, () => {
-          this.#pace.endPause();
+      const left = this.#timeBefore(next);
+      if (pause > 0 || left < SECOND) {
+        this.#timer = startTimer(left < SECOND ? Math.max(pause, left + SECOND) : pause, () => {
+          if (pause > 0) this.#pace.endPause();
           this.#wake();
         });
         return;
@@ -256,13 +266,26 @@ export class Gate<Reply extends Answer> {
     return first;
   }
 
+  /** Milliseconds until an earlier caller that can't use the browser of this one gets an answer. Up to a second late, it is negative. */
+  #timeBefore({ caller }: Place<Reply>): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { owner, sentAt, wait } of this.#open) {
+      const isEarlier = owner && owner.caller.number < caller.number && !isLike(owner.caller, caller);
+      const left = sentAt + wait - clock.now();
+      if (isEarlier && left > -SECOND) first = Math.min(first, left);
+    }
+    return first;
+  }
+
   #begin(place: Place<Reply>): void {
     const { caller } = place;
+    const left = Math.floor(this.#timeBefore(place) / SECOND) * SECOND;
     const request = {
       ...this.#pace.ask(),
       owner: place,
       sender: caller,
       isWritten: false,
+      wait: Math.min(left, caller.wait),
       cut: createAbort(),
     };
     this.#open.add(request);
@@ -272,9 +295,9 @@ export class Gate<Reply extends Answer> {
   }
 
   #send(request: Request<Reply>): void {
-    const { sender, cut } = request;
+    const { sender, wait, cut } = request;
     const onWrite = () => (request.isWritten = true);
-    const answered = sender.send({ signal: cut.signal, onWrite }).then(
+    const answered = sender.send({ signal: cut.signal, wait, onWrite }).then(
       (reply) => this.#answer(request, reply),
       (error: unknown) => {
         this.#end(request)?.reject(error);
@@ -314,8 +337,7 @@ export class Gate<Reply extends Answer> {
     const taker = this.#line.find(
       (one) =>
         one.waiting &&
-        one.caller.source === sender.source &&
-        one.caller.kind === sender.kind &&
+        isLike(one.caller, sender) &&
         // The place of this request, or of the caller's own, is free then.
         (owner !== undefined || one.request !== undefined || taken < one.caller.limit),
     );
@@ -361,6 +383,13 @@ export class Gate<Reply extends Answer> {
     };
   }
 }
+
+/** Two callers can use each other's browsers. */
+function isLike(one: Likeness, other: Likeness): boolean {
+  return one.source === other.source && one.kind === other.kind;
+}
+
+type Likeness = Pick<Caller<unknown>, 'source' | 'kind'>;
 
 /** The first caller takes the browser of the request, whose owner waits for the open request of that caller instead. */
 function exchange<Reply>(taker: Place<Reply>, request: Request<Reply>): void {

@@ -4,7 +4,8 @@
  *
  * An agent is a CDP client without this library. In a loop it connects to its name, opens a page, asks a person three times, and
  * disconnects. One in ten agents is killed while it waits, works or asks, and one in ten hand-offs gets no answer. It fails if a call of
- * an agent has an unexpected end, or a lease is left. Linux only.
+ * an agent has an unexpected end, an agent is overtaken by more than those whose browsers start beside its own, or a lease is left. Linux
+ * only.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,8 +26,6 @@ const HANDOFFS = 3;
 const UNANSWERED = 3000;
 /** Milliseconds for a command: without an answer, it is lost. */
 const COMMAND = 60_000;
-/** Milliseconds by which a later client may be first: connecting takes one browser longer than another. */
-const TOLERANCE = 2000;
 const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
 /** What happened, for the table. */
@@ -41,13 +40,13 @@ const counts = {
   'killed while it waited': 0,
   'killed while it worked': 0,
   'killed while it asked': 0,
-  overtaken: 0,
 };
 const faults: string[] = [];
-/** Clients without a browser, in the order of the proxy, with the time at which a later one got a browser first. */
-const arrivals = new Map<string, number | undefined>();
+/** Clients without a browser, in the order of the proxy, each with the number of later ones that got theirs first. */
+const arrivals = new Map<string, number>();
 const leasesOf = new Map<string, number>();
-let longestOvertaking = 0;
+/** How many clients were overtaken by so many later ones. */
+const overtaken: number[] = [];
 
 await using site = await Site.open((request, response) =>
   response
@@ -73,16 +72,15 @@ process.exitCode = faults.length > 0 ? 1 : 0;
 
 function print(): void {
   const each = [...leasesOf.values()];
-  const { overtaken, ...ends } = counts;
   printTable(
     ['what', 'value'],
     [
       ['minutes', ((performance.now() - began) / 60_000).toFixed(1)],
-      ...Object.entries(ends),
+      ...Object.entries(counts),
       ['leases of an agent', `${Math.min(...each)} to ${Math.max(...each)} (${each.length} agents)`],
       [
-        'overtaken by a later client',
-        `${overtaken} by more than ${TOLERANCE} ms, longest ${longestOvertaking.toFixed(0)} ms`,
+        'clients before which 0, 1, 2, … later ones got a browser',
+        Array.from(overtaken, (count: number | undefined) => count ?? 0).join(', '),
       ],
       [
         'memory of the proxy, after a quarter and at the end',
@@ -274,7 +272,7 @@ async function startProxy({ baseUrl, token }: Service) {
 
 function note(event: ProxyEvent): void {
   const name = event.name ?? '';
-  if (event.type === 'waiting') arrivals.set(name, undefined);
+  if (event.type === 'waiting') arrivals.set(name, 0);
   else if (event.type === 'leased') noteLease(name);
   else if (event.type === 'refused') fault(name, `refused with ${event.status}: ${event.reason}`);
   else if (event.type === 'disconnected' && event.isIdle) fault(name, 'disconnected as idle');
@@ -285,19 +283,16 @@ function note(event: ProxyEvent): void {
   }
 }
 
-/** Counts a client that waits for longer than one that came later. */
+/** Counts the later clients that got a browser first. As many as there are other browsers may start faster. */
 function noteLease(name: string): void {
   counts.leased++;
-  const now = performance.now();
-  const overtaken = arrivals.get(name);
-  if (overtaken !== undefined) {
-    longestOvertaking = Math.max(longestOvertaking, now - overtaken);
-    if (now - overtaken > TOLERANCE) counts.overtaken++;
-  }
-  if (!arrivals.has(name)) return;
-  for (const [earlier, since] of arrivals) {
+  const passedBy = arrivals.get(name);
+  if (passedBy === undefined) return;
+  overtaken[passedBy] = (overtaken[passedBy] ?? 0) + 1;
+  if (passedBy >= BROWSERS) fault(name, `${passedBy} later clients got a browser first`);
+  for (const [earlier, count] of arrivals) {
     if (earlier === name) break;
-    if (since === undefined) arrivals.set(earlier, now);
+    arrivals.set(earlier, count + 1);
   }
   arrivals.delete(name);
 }

@@ -1,5 +1,12 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { Gate, type Answer, type Caller, type Served, type Place } from '../../src/pool/gate.js';
+import {
+  Gate,
+  type Answer,
+  type Caller,
+  type Permission,
+  type Served,
+  type Place,
+} from '../../src/pool/gate.js';
 import { LinkedAbort } from '../../src/shared/abort.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { settle } from '../support/played-browser.js';
@@ -20,6 +27,8 @@ class Callers {
   readonly gate: Gate<Reply>;
   /** The caller of each request, in order. */
   readonly sent: string[] = [];
+  /** For how long each of these requests may wait. */
+  readonly waits: number[] = [];
   /** The callers with a browser, in order, each with the caller whose request leased it. */
   readonly served: string[] = [];
   readonly released: string[] = [];
@@ -42,6 +51,7 @@ class Callers {
       retry = RETRY,
       source = this.#source,
       isFirst = false,
+      wait = Number.POSITIVE_INFINITY,
     } = {},
   ): void {
     for (const name of names) {
@@ -53,9 +63,10 @@ class Callers {
         kind,
         limit,
         retry,
+        wait,
         track: () => {},
         release: (reply) => void this.released.push(reply.sentBy!),
-        send: ({ signal, onWrite }) => this.#send(name, signal, onWrite),
+        send: (permission) => this.#send(name, permission),
       } satisfies Caller<Reply>);
       void this.#run(name, place, abort);
     }
@@ -97,9 +108,10 @@ class Callers {
     }
   }
 
-  async #send(name: string, signal: AbortSignal, onWrite: () => void): Promise<Reply> {
+  async #send(name: string, { signal, wait, onWrite }: Permission): Promise<Reply> {
     signal.throwIfAborted();
     this.sent.push(name);
+    this.waits.push(wait);
     onWrite();
     if (this.places === undefined) return new Promise((resolve) => this.#answers.set(name, resolve));
     if (this.places === 0) return FULL;
@@ -193,6 +205,51 @@ describe('the order', () => {
     expect(at.sent).toEqual(['a', 'b']);
     await at.release('a');
     expect(at.sent).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe("callers that can't use each other's browsers", () => {
+  /** Each is of a kind of its own. */
+  const call = (names: string, wait = 25_000) => {
+    for (const name of names) at.call(name, { kind: name, wait });
+  };
+  beforeEach(() => void (at = new Callers()));
+
+  it('have requests that end together, and are sent again in the order of the calls', async () => {
+    call('ab');
+    await pass(4500);
+    call('c');
+    await pass(10_000);
+    call('d', 5000);
+    await pass(2500);
+    call('e');
+    await settle();
+    expect(at.sent.join('')).toBe('abcde');
+    expect(at.waits).toEqual([25_000, 25_000, 20_000, 5000, 2000]);
+    await pass(7600);
+    for (const name of 'edcba') await at.answer(name, NONE);
+    await pass(0);
+    expect(at.sent.slice(5).join('')).toBe('abcde');
+  });
+
+  it('send no request in the last second before an earlier one ends, unless that end is late', async () => {
+    call('a');
+    await pass(24_500);
+    call('b');
+    await pass(1400);
+    expect(at.sent).toEqual(['a']);
+    await pass(100);
+    expect(at.sent).toEqual(['a', 'b']);
+    expect(at.waits).toEqual([25_000, 25_000]);
+  });
+
+  it('do not shorten the time of a request before theirs, or of a caller of the like', async () => {
+    call('a', 5000);
+    await pass(1000);
+    at.call('b', { kind: 'a', wait: 25_000 });
+    at.call('0', { kind: '0', wait: 25_000, isFirst: true });
+    await settle();
+    expect(at.waits).toEqual([5000, 25_000, 25_000]);
   });
 });
 

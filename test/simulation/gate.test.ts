@@ -29,6 +29,7 @@ async function acquire(gate: Gate<Answer>, { number, send }: Call): Promise<() =
     source: gate,
     kind: '',
     limit: Number.POSITIVE_INFINITY,
+    wait: Number.POSITIVE_INFINITY,
     retry: RETRY,
     send: ({ onWrite }) => (onWrite(), send()),
     track: () => {},
