@@ -1,5 +1,5 @@
 import type { Abortable } from '../shared/abort.js';
-import { backoff, clock, startTimer, type Backoff } from '../shared/clock.js';
+import { backoff, clock, nextMacrotask, startTimer, type Backoff } from '../shared/clock.js';
 import { createAbort } from '../shared/globals.js';
 
 /** Most requests that the calls of one process have open at one pool. */
@@ -8,8 +8,10 @@ const MOST_OPEN = 32;
 const QUIET = 250;
 /** A request without an answer for this many ms has reached a service that works, and waits for a browser. */
 const PATIENCE = 12_000;
-/** The shortest time for which a service can be asked to wait, and the time that an answer may be late, in ms. */
+/** The unit of the time for which a service can be asked to wait, and the time that an answer may be late, in ms. */
 const SECOND = 1000;
+/** Requests that are sent within this many ms are sent together. */
+const TOGETHER = 100;
 /** After this many releases a full service is asked for one more browser, whatever the pause: they show how long leases take. */
 const RELEASES_A_PROBE = 4;
 /**
@@ -84,6 +86,8 @@ interface Request<Reply> extends Question {
   owner: Place<Reply> | undefined;
   readonly sender: Caller<Reply>;
   isWritten: boolean;
+  /** When it and those that were sent after it get an answer at the latest, by the clock. */
+  readonly endsAt: number;
   readonly wait: number;
   readonly cut: AbortController;
 }
@@ -244,8 +248,9 @@ export class Gate<Reply extends Answer> {
       const next = this.#first(this.#held + open);
       if (!next) return;
       const left = this.#timeBefore(next);
-      if (pause > 0 || left < SECOND) {
-        this.#timer = startTimer(left < SECOND ? Math.max(pause, left + SECOND) : pause, () => {
+      const isLate = left < SECOND;
+      if (pause > 0 || isLate) {
+        this.#timer = startTimer(isLate ? Math.max(pause, left + SECOND) : pause, () => {
           if (pause > 0) this.#pace.endPause();
           this.#wake();
         });
@@ -269,9 +274,9 @@ export class Gate<Reply extends Answer> {
   /** Milliseconds until an earlier caller that can't use the browser of this one gets an answer. Up to a second late, it is negative. */
   #timeBefore({ caller }: Place<Reply>): number {
     let first = Number.POSITIVE_INFINITY;
-    for (const { owner, sentAt, wait } of this.#open) {
+    for (const { owner, endsAt } of this.#open) {
       const isEarlier = owner && owner.caller.number < caller.number && !isLike(owner.caller, caller);
-      const left = sentAt + wait - clock.now();
+      const left = endsAt - clock.now() + TOGETHER;
       if (isEarlier && left > -SECOND) first = Math.min(first, left);
     }
     return first;
@@ -279,13 +284,14 @@ export class Gate<Reply extends Answer> {
 
   #begin(place: Place<Reply>): void {
     const { caller } = place;
-    const left = Math.floor(this.#timeBefore(place) / SECOND) * SECOND;
+    const left = this.#timeBefore(place);
     const request = {
       ...this.#pace.ask(),
       owner: place,
       sender: caller,
       isWritten: false,
-      wait: Math.min(left, caller.wait),
+      endsAt: clock.now() + Math.min(left - TOGETHER, caller.wait),
+      wait: Math.min(Math.floor(left / SECOND) * SECOND, caller.wait),
       cut: createAbort(),
     };
     this.#open.add(request);
@@ -311,7 +317,9 @@ export class Gate<Reply extends Answer> {
     this.#learn(request, reply);
     if (reply.isGranted) this.#give(request, reply);
     else this.#end(request)?.resolve({ reply, free: () => {}, confirm: () => {} });
-    this.#wake();
+    // One that had to wait in vain asks again first.
+    if (reply.isGranted || reply.says !== 'works') this.#wake();
+    else void nextMacrotask().then(() => this.#wake());
   }
 
   #learn(request: Request<Reply>, answer: Answer): void {

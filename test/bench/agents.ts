@@ -4,7 +4,7 @@
  *
  * An agent is a CDP client without this library. In a loop it connects to its name, opens a page, asks a person three times, and
  * disconnects. One in ten agents is killed while it waits, works or asks, and one in ten hand-offs gets no answer. It fails if a call of
- * an agent has an unexpected end, an agent is overtaken by more than those whose browsers start beside its own, or a lease is left. Linux
+ * an agent has an unexpected end, the pool leases a browser to a later agent first, or a lease is left. Linux
  * only.
  */
 import { spawn } from 'node:child_process';
@@ -53,7 +53,7 @@ await using site = await Site.open((request, response) =>
     .setHeader('content-type', 'text/html')
     .end(`<title>${request.url}</title><p>${'text '.repeat(500)}`),
 );
-await using served = await servePool(BROWSERS);
+await using served = await servePool(BROWSERS, [], (line) => noteGrant(JSON.parse(line)));
 await using proxy = await startProxy(served.service);
 
 const began = performance.now();
@@ -273,8 +273,10 @@ async function startProxy({ baseUrl, token }: Service) {
 function note(event: ProxyEvent): void {
   const name = event.name ?? '';
   if (event.type === 'waiting') arrivals.set(name, 0);
-  else if (event.type === 'leased') noteLease(name);
-  else if (event.type === 'refused') fault(name, `refused with ${event.status}: ${event.reason}`);
+  else if (event.type === 'leased') {
+    counts.leased++;
+    arrivals.delete(name);
+  } else if (event.type === 'refused') fault(name, `refused with ${event.status}: ${event.reason}`);
   else if (event.type === 'disconnected' && event.isIdle) fault(name, 'disconnected as idle');
   else if (event.type === 'released') {
     counts.released++;
@@ -283,13 +285,13 @@ function note(event: ProxyEvent): void {
   }
 }
 
-/** Counts the later clients that got a browser first. As many as there are other browsers may start faster. */
-function noteLease(name: string): void {
-  counts.leased++;
+/** An event of the pool. Counts the later clients whose browser it leased first. */
+function noteGrant({ type, name = '' }: { type: string; name?: string }): void {
+  if (type !== 'leased') return;
   const passedBy = arrivals.get(name);
   if (passedBy === undefined) return;
   overtaken[passedBy] = (overtaken[passedBy] ?? 0) + 1;
-  if (passedBy >= BROWSERS) fault(name, `${passedBy} later clients got a browser first`);
+  if (passedBy > 0) fault(name, `${passedBy} later clients got a browser first`);
   for (const [earlier, count] of arrivals) {
     if (earlier === name) break;
     arrivals.set(earlier, count + 1);

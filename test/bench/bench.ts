@@ -108,6 +108,7 @@ export interface Service {
 export async function servePool(
   size = 1,
   flags: readonly string[] = [],
+  onEvent: (line: string) => void = () => {},
 ): Promise<AsyncDisposable & { service: Service; pid: number }> {
   const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
   const { BROWSER_POOL_ACCESS_TOKEN: _token, ...env } = process.env;
@@ -115,7 +116,7 @@ export async function servePool(
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout });
   const [line] = (await once(lines, 'line')) as [string];
-  lines.on('line', () => {});
+  lines.on('line', onEvent);
   const { baseUrl, token } = JSON.parse(line) as Service;
   return {
     service: { baseUrl, token },

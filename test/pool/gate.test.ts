@@ -236,7 +236,7 @@ describe("callers that can't use each other's browsers", () => {
     call('a');
     await pass(24_500);
     call('b');
-    await pass(1400);
+    await pass(1500);
     expect(at.sent).toEqual(['a']);
     await pass(100);
     expect(at.sent).toEqual(['a', 'b']);
