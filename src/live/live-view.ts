@@ -1,6 +1,7 @@
 import type { WebSocket } from 'ws';
 import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../net/accept-websocket.js';
 import type { PicturedBrowser, Watch } from '../recorder/pictures.js';
+import { raceTimeout } from '../shared/abort.js';
 import { CdpSession, type CdpClient, type Target } from '../wire/cdp-client.js';
 import { performCommand, readLiveCommand, withLimits, type LiveCommand } from './live-commands.js';
 
@@ -36,7 +37,9 @@ export class LiveView {
   readonly #browser: PicturedBrowser;
   readonly #mode: LiveMode;
   readonly #onInput: (targetId: string) => void;
-  readonly #tabs = new Map<string, LiveTab>();
+  #tabs = new Map<string, LiveTab>();
+  /** The tabs that were open at the beginning are in their order. */
+  #isSorted = false;
   #cdp: CdpClient | undefined;
   #shown: ShownTab | undefined;
   /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
@@ -82,6 +85,17 @@ export class LiveView {
     if (this.#socket.readyState !== this.#socket.OPEN) return cdp.close();
     const filter = [{ type: 'page' }, { exclude: true }];
     await cdp.send('Target.setDiscoverTargets', { discover: true, filter });
+    await this.#sortTabs(cdp);
+    this.#onTabs();
+  }
+
+  /** Chromium reports the tabs that are open already by their ids, which are random. */
+  async #sortTabs(cdp: CdpClient): Promise<void> {
+    const ids = this.#tabs.size > 1 ? [...this.#tabs.keys()] : [];
+    const starts = new Map(await Promise.all(ids.map(async (id) => [id, await startOf(cdp, id)] as const)));
+    const start = ([id]: [string, LiveTab]) => starts.get(id) ?? LAST;
+    this.#tabs = new Map([...this.#tabs].toSorted((one, other) => start(one) - start(other)));
+    this.#isSorted = true;
   }
 
   async #perform(command: LiveCommand): Promise<void> {
@@ -110,6 +124,7 @@ export class LiveView {
   }
 
   #onTabs(): void {
+    if (!this.#isSorted) return;
     if (this.#chosen !== undefined && !this.#tabs.has(this.#chosen)) this.#chosen = undefined;
     this.#showTab();
   }
@@ -141,11 +156,37 @@ function send(socket: WebSocket, message: LiveMessage): void {
   socket.send(JSON.stringify(message), () => {});
 }
 
+/** Milliseconds for the start of a tab. */
+const START_TIMEOUT = 1000;
+/** The start of a tab that does not answer, as one with a dialog: the viewer should see it. */
+const LAST = Number.MAX_SAFE_INTEGER;
+/** A tab behind others counts as older than these: it may have no pictures. */
+const START = 'document.hidden ? 0 : performance.timeOrigin';
+
+/** Returns since when a tab has its document. Never rejects. */
+function startOf(cdp: CdpClient, targetId: string): Promise<number> {
+  const read = async () => {
+    const session = new CdpSession(cdp, await cdp.attach(targetId));
+    return Number(await valueIn(session, targetId, START).finally(() => session.detach()));
+  };
+  return raceTimeout(START_TIMEOUT, read).catch(() => LAST);
+}
+
 /** Fewest milliseconds between pictures, unless the viewer does something. */
 const INTERVAL = 100;
 
 /** A world whose values the page's scripts cannot change. */
 const WORLD = 'pooled-browser-live-view';
+const SIZE = '({ width: innerWidth, height: innerHeight })';
+
+/** Returns the value of an expression in the main frame of a page. */
+async function valueIn(session: CdpSession, targetId: string, expression: string): Promise<unknown> {
+  // The main frame has the id of its target.
+  const world = { frameId: targetId, worldName: WORLD };
+  const { executionContextId: contextId } = await session.ask('Page.createIsolatedWorld', world);
+  const { result } = await session.ask('Runtime.evaluate', { expression, contextId, returnByValue: true });
+  return result.value;
+}
 
 /** The tab that is shown: sends its pictures to the viewer, and commands to its page. */
 class ShownTab {
@@ -199,13 +240,8 @@ class ShownTab {
 
   /** Sends the size of the page in CSS pixels, scroll bars included, if it has changed. */
   async #sendSize(): Promise<void> {
-    const session = await this.#session;
-    // The main frame has the id of its target.
-    const world = { frameId: this.targetId, worldName: WORLD };
-    const { executionContextId: contextId } = await session.ask('Page.createIsolatedWorld', world);
-    const expression = '({ width: innerWidth, height: innerHeight })';
-    const { result } = await session.ask('Runtime.evaluate', { expression, contextId, returnByValue: true });
-    const { width, height } = result.value as { width: number; height: number };
+    const value = await valueIn(await this.#session, this.targetId, SIZE);
+    const { width, height } = value as { width: number; height: number };
     if (this.#size === `${width}x${height}`) return;
     this.#size = `${width}x${height}`;
     send(this.#socket, { type: 'size', width, height });

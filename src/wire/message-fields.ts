@@ -361,7 +361,7 @@ export const RESULTS = {
   'Storage.getStorageKey': v.object({ storageKey: text }),
   'DOM.getFrameOwner': v.object({ backendNodeId: v.number() }),
   'DOM.resolveNode': v.object({ object: v.object({ objectId: may(text) }) }),
-  'DOM.describeNode': v.object({ node: v.object({ attributes: may(v.array(text)) }) }),
+  'DOM.describeNode': v.object({ node: v.object({ attributes: may(v.array(text)), frameId: may(text) }) }),
   'Storage.getCookies': v.object({ cookies: v.array(cookie) }),
   'Page.getFrameTree': v.object({ frameTree }),
   'Page.createIsolatedWorld': v.object({ executionContextId: v.number() }),

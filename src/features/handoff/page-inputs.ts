@@ -64,15 +64,22 @@ const SET_FILES = `function () {
   this.dispatchEvent(new Event('change', { bubbles: true }));
 }`;
 
-/** Returns the options of the list that has the focus in a page or a frame. */
-export async function findOptions(session: CdpSession, frameId: string): Promise<PageOptions | undefined> {
+/**
+ * Returns the options of the list that has the focus in a page or a frame; the id of the frame if a frame of another origin has the focus.
+ */
+export async function findOptions(
+  session: CdpSession,
+  frameId: string,
+): Promise<PageOptions | string | undefined> {
   const contextId = await openWorld(session, frameId);
-  const { result } = await session.ask('Runtime.evaluate', {
-    expression: FIND_OPTIONS,
-    contextId,
-    returnByValue: true,
-  });
-  const { options, selected } = isRecord(result.value) ? result.value : {};
+  const evaluate = (expression: string, returnByValue: boolean) =>
+    session.ask('Runtime.evaluate', { expression, contextId, returnByValue });
+  const { result } = await evaluate(FIND_OPTIONS, true);
+  const { options, selected, isFrame } = isRecord(result.value) ? result.value : {};
+  if (isFrame === true) {
+    const { objectId } = (await evaluate('list', false)).result;
+    return (await session.ask('DOM.describeNode', { objectId })).node.frameId;
+  }
   if (!Array.isArray(options) || typeof selected !== 'number') return undefined;
   const known = options.filter(isRecord).map(({ text, isDisabled }) => ({
     text: String(text),
@@ -84,8 +91,9 @@ export async function findOptions(session: CdpSession, frameId: string): Promise
 const FIND_OPTIONS = `(() => {
   let one = document.activeElement;
   for (let inner = one; inner; inner = one.shadowRoot?.activeElement ?? one.contentDocument?.activeElement) one = inner;
-  if (one?.localName !== 'select' || one.multiple || one.size > 1 || one.disabled) return null;
   globalThis.list = one;
+  if (one?.contentWindow) return { isFrame: true };
+  if (one?.localName !== 'select' || one.multiple || one.size > 1 || one.disabled) return null;
   const options = [...one.options].slice(0, ${MOST_OPTIONS}).map((option) => ({
     text: option.label.trim().slice(0, 200),
     isDisabled: option.disabled || (option.parentElement.localName === 'optgroup' && option.parentElement.disabled),

@@ -21,6 +21,8 @@ interface Asked {
   readonly session: CdpSession;
   /** The input of a file chooser. */
   readonly input?: EventParams<'Page.fileChooserOpened'>;
+  /** The frame of a list. */
+  readonly frameId?: string;
 }
 
 /** A session of a page, or of a frame of another site. */
@@ -33,6 +35,8 @@ interface Part {
 
 const FILTER = [{ type: 'page' }, { type: 'iframe' }, { exclude: true }];
 const MOST_QUESTIONS = 100;
+/** Of frames in frames. */
+const MOST_LEVELS = 20;
 const LONGEST = 4000;
 
 /** The dialogs, file choosers and lists of all pages, over a connection of our own. */
@@ -42,7 +46,8 @@ export class PageQuestions {
   readonly #asked = new Map<string, Asked>();
   #cdp: CdpClient | undefined;
   #count = 0;
-  #isLooking = false;
+  /** The pages that are being read, and whether something has happened there meanwhile. */
+  readonly #looking = new Map<string, boolean>();
   #isClosed = false;
   readonly #listeners = new Set<() => void>();
 
@@ -122,32 +127,37 @@ export class PageQuestions {
   async choose(id: string, index: number): Promise<void> {
     const asked = this.#asked.get(id);
     if (asked?.question.kind !== 'options') return;
-    const part = this.#parts.get(asked.session.id);
-    if (part) await chooseOption(part.session, part.targetId, index);
-    await this.look(part?.page ?? '');
+    await chooseOption(asked.session, asked.frameId!, index);
+    await this.look(this.#parts.get(asked.session.id)?.page ?? '');
   }
 
   /** Looks whether a list of options has the focus in a page. Chromium draws the options, and passes no click on to them. */
   async look(pageId: string): Promise<void> {
     // A page with a dialog answers later.
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    try {
-      const parts = [...this.#parts.values()].filter(({ page }) => page === pageId);
-      const finding = parts.map(async ({ session, targetId }) => ({
-        session,
-        options: await findOptions(session, targetId).catch(() => undefined),
-      }));
-      const found = (await Promise.all(finding)).find(({ options }) => options);
-      for (const [id, { question }] of this.#asked) if (question.kind === 'options') this.#asked.delete(id);
-      if (found) {
-        const id = `options ${found.session.id}`;
-        this.#asked.set(id, { question: { kind: 'options', id, ...found.options! }, session: found.session });
-      }
-      this.#changed();
-    } finally {
-      this.#isLooking = false;
+    if (this.#looking.has(pageId)) return void this.#looking.set(pageId, true);
+    do {
+      this.#looking.set(pageId, false);
+      await this.#findOptions(pageId);
+    } while (this.#looking.get(pageId));
+    this.#looking.delete(pageId);
+  }
+
+  async #findOptions(pageId: string): Promise<void> {
+    let session: CdpSession | undefined;
+    let frameId = pageId;
+    let found: PageOptions | string | undefined = pageId;
+    for (let level = 0; typeof found === 'string' && level < MOST_LEVELS; level++) {
+      frameId = found;
+      // A frame of the same process has no session of its own.
+      session = [...this.#parts.values()].find(({ targetId }) => targetId === frameId)?.session ?? session;
+      found = session && (await findOptions(session, frameId).catch(() => undefined));
     }
+    for (const [id, { question }] of this.#asked) if (question.kind === 'options') this.#asked.delete(id);
+    if (session && found && typeof found !== 'string') {
+      const id = `options ${session.id}`;
+      this.#asked.set(id, { question: { kind: 'options', id, ...found }, session, frameId });
+    }
+    this.#changed();
   }
 
   #prepare(session: CdpSession, targetId: string, above: Part | undefined): void {
