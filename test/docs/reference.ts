@@ -170,7 +170,7 @@ function fixtureParts(): string[] {
     '## Fixtures',
     `\`test\` of \`pooled-browser/vitest\` and \`pooled-browser/playwright-test\` has \`page\`, \`context\`, \`browser\`, \`session\`, \`handoff\` and \`extend\`;
     the option \`pooledBrowser\` takes these, and those of a lease but \`name\` and \`signal\` ([guide](guides/test-suites.md)):`,
-    list(merged(own('vitest', 'VitestOptions'), own('playwright-test', 'PlaywrightTestOptions'))),
+    list(merged(own('vitest', 'VitestOptions'), own('playwright-test', 'PooledTestOptions'))),
   ];
 }
 
