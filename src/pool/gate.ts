@@ -247,16 +247,16 @@ export class Gate<Reply extends Answer> {
       if (pause === undefined) return;
       const next = this.#first(this.#held + open);
       if (!next) return;
-      const left = this.#timeBefore(next);
-      const isLate = left < SECOND;
-      if (pause > 0 || isLate) {
-        this.#timer = startTimer(isLate ? Math.max(pause, left + SECOND) : pause, () => {
+      const before = this.#timeBefore(next);
+      const wait = waitWithin(before, next.caller.wait);
+      if (pause > 0 || wait === undefined) {
+        this.#timer = startTimer(wait === undefined ? Math.max(pause, before + SECOND) : pause, () => {
           if (pause > 0) this.#pace.endPause();
           this.#wake();
         });
         return;
       }
-      this.#begin(next);
+      this.#begin(next, wait);
     }
   }
 
@@ -276,22 +276,21 @@ export class Gate<Reply extends Answer> {
     let first = Number.POSITIVE_INFINITY;
     for (const { owner, endsAt } of this.#open) {
       const isEarlier = owner && owner.caller.number < caller.number && !isLike(owner.caller, caller);
-      const left = endsAt - clock.now() + TOGETHER;
+      const left = endsAt - clock.now();
       if (isEarlier && left > -SECOND) first = Math.min(first, left);
     }
     return first;
   }
 
-  #begin(place: Place<Reply>): void {
+  #begin(place: Place<Reply>, wait: number): void {
     const { caller } = place;
-    const left = this.#timeBefore(place);
     const request = {
       ...this.#pace.ask(),
       owner: place,
       sender: caller,
       isWritten: false,
-      endsAt: clock.now() + Math.min(left - TOGETHER, caller.wait),
-      wait: Math.min(Math.floor(left / SECOND) * SECOND, caller.wait),
+      endsAt: clock.now() + Math.min(this.#timeBefore(place), caller.wait),
+      wait,
       cut: createAbort(),
     };
     this.#open.add(request);
@@ -390,6 +389,19 @@ export class Gate<Reply extends Answer> {
       this.#wake();
     };
   }
+}
+
+/**
+ * For how many ms a request may wait of which the answer is due before another one, so that it ends a second before: requests take
+ * different times to a service. Undefined: there is too little time.
+ *
+ * @param left Milliseconds until the other answer.
+ * @param wanted Milliseconds for which it would wait otherwise.
+ */
+function waitWithin(left: number, wanted: number): number | undefined {
+  if (wanted <= left + TOGETHER) return wanted;
+  const whole = (Math.floor(left / SECOND) - 1) * SECOND;
+  return whole > 0 ? whole : undefined;
 }
 
 /** Two callers can use each other's browsers. */
