@@ -94,7 +94,8 @@ export function withLimits(perform: (command: LiveCommand) => Promise<void>): (c
   };
 }
 
-function kindOf(command: LiveCommand): keyof typeof MOST_UNANSWERED {
+/** @returns `other` if the command is no input of a mouse or a keyboard. */
+export function kindOf(command: LiveCommand): keyof typeof MOST_UNANSWERED {
   if (command.type === 'mouse' && command.action === 'mouseMoved') return 'move';
   return ['mouse', 'wheel', 'key', 'text'].includes(command.type) ? 'input' : 'other';
 }

@@ -3,7 +3,7 @@ import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../net/accept-websocke
 import type { PicturedBrowser, Watch } from '../recorder/pictures.js';
 import { raceTimeout } from '../shared/abort.js';
 import { CdpSession, type CdpClient, type Target } from '../wire/cdp-client.js';
-import { performCommand, readLiveCommand, withLimits, type LiveCommand } from './live-commands.js';
+import { kindOf, performCommand, readLiveCommand, withLimits, type LiveCommand } from './live-commands.js';
 
 /** A message from the server to the live view page. Binary messages are JPEG pictures. */
 export type LiveMessage =
@@ -102,9 +102,9 @@ export class LiveView {
     const { readOnly } = this.#mode;
     if (command.type === 'watch') this.#choose(command.id, readOnly);
     else if (this.#shown && !readOnly) {
-      const { ask, targetId } = this.#shown;
-      await performCommand(ask, command);
-      this.#onInput(targetId);
+      const shown = this.#shown;
+      await shown.perform(command);
+      this.#onInput(shown.targetId);
     }
   }
 
@@ -175,6 +175,9 @@ function startOf(cdp: CdpClient, targetId: string): Promise<number> {
 /** Fewest milliseconds between pictures, unless the viewer does something. */
 const INTERVAL = 100;
 
+/** Milliseconds for the answer to a mouse button. A page that does not respond, or has an open dialog, gives none. */
+const CLICK_TIMEOUT = 1000;
+
 /** A world whose values the page's scripts cannot change. */
 const WORLD = 'pooled-browser-live-view';
 const SIZE = '({ width: innerWidth, height: innerHeight })';
@@ -197,6 +200,8 @@ class ShownTab {
   #sending: Promise<void> = Promise.resolve();
   #waiting: Buffer | undefined;
   #size = '';
+  /** Resolves after the answer to the last press or release of a mouse button. */
+  #clicked: Promise<unknown> = Promise.resolve();
 
   constructor(browser: PicturedBrowser, cdp: CdpClient, targetId: string, socket: WebSocket) {
     this.targetId = targetId;
@@ -213,12 +218,19 @@ class ShownTab {
     });
   }
 
-  /** Sends a command to the page. */
-  readonly ask = async (method: string, params?: object): Promise<unknown> => {
-    const answer = await (await this.#session).ask(method, params);
-    this.hint('input');
-    return answer;
-  };
+  /** Performs an action of the viewer. Input is sent after the answer to a click before: only then, a frame of another process has the focus. */
+  async perform(action: Exclude<LiveCommand, { type: 'watch' }>): Promise<void> {
+    const send = async () => {
+      const session = await this.#session;
+      await performCommand((method, params) => session.ask(method, params), action);
+      this.hint('input');
+    };
+    if (kindOf(action) === 'other') return send();
+    const sent = this.#clicked.then(send);
+    if (action.type === 'mouse' && action.action !== 'mouseMoved')
+      this.#clicked = raceTimeout(CLICK_TIMEOUT, () => sent).catch(() => {});
+    await sent;
+  }
 
   hint(event: Parameters<Watch['hint']>[0]): void {
     this.#watch.hint(event);

@@ -51,8 +51,6 @@ async function placesIn(page: Page | Frame) {
 /** Fills the form in the tab that is shown, and answers its dialog. */
 async function fillForm(view: Page, places: Awaited<ReturnType<typeof placesIn>>): Promise<void> {
   await clickAt(view, ...places.name);
-  // Chromium moves the focus to the process of another site a moment after the click.
-  await view.waitForTimeout(500);
   await view.keyboard.type('Ada');
   await clickAt(view, ...places.role);
   await view.getByLabel('Options of the list in the page').selectOption('Admin');
