@@ -4,6 +4,7 @@ import type { PicturedBrowser, Watch } from '../recorder/pictures.js';
 import { raceTimeout } from '../shared/abort.js';
 import { CdpSession, type CdpClient, type Target } from '../wire/cdp-client.js';
 import { kindOf, performCommand, readLiveCommand, withLimits, type LiveCommand } from './live-commands.js';
+import { PageTitles, type LiveTab } from './page-titles.js';
 
 /** A message from the server to the live view page. Binary messages are JPEG pictures. */
 export type LiveMessage =
@@ -22,12 +23,6 @@ export interface LiveMode {
   readonly otherUrl?: string;
 }
 
-export interface LiveTab {
-  readonly id: string;
-  readonly title: string;
-  readonly url: string;
-}
-
 /**
  * One viewer's live view of a browser: sends pictures and tabs, performs commands. It has its own CDP connection, which
  * does not disturb the client.
@@ -37,7 +32,8 @@ export class LiveView {
   readonly #browser: PicturedBrowser;
   readonly #mode: LiveMode;
   readonly #onInput: (targetId: string) => void;
-  #tabs = new Map<string, LiveTab>();
+  readonly #tabs = new Map<string, LiveTab>();
+  readonly #titles = new PageTitles(this.#tabs, () => this.#onTabs());
   /** The tabs that were open at the beginning are in their order. */
   #isSorted = false;
   #cdp: CdpClient | undefined;
@@ -94,7 +90,9 @@ export class LiveView {
     const ids = this.#tabs.size > 1 ? [...this.#tabs.keys()] : [];
     const starts = new Map(await Promise.all(ids.map(async (id) => [id, await startOf(cdp, id)] as const)));
     const start = ([id]: [string, LiveTab]) => starts.get(id) ?? LAST;
-    this.#tabs = new Map([...this.#tabs].toSorted((one, other) => start(one) - start(other)));
+    const sorted = [...this.#tabs].toSorted((one, other) => start(one) - start(other));
+    this.#tabs.clear();
+    for (const [id, tab] of sorted) this.#tabs.set(id, tab);
     this.#isSorted = true;
   }
 
@@ -119,6 +117,7 @@ export class LiveView {
   #update({ targetId, type, title = '', url }: Target, hint?: 'navigation'): void {
     if (type !== 'page') return;
     this.#tabs.set(targetId, { id: targetId, title, url });
+    this.#titles.readSoon(this.#cdp!);
     if (hint) this.#shown?.hint(hint);
     this.#onTabs();
   }
@@ -146,6 +145,7 @@ export class LiveView {
   }
 
   #end(): void {
+    this.#titles.stop();
     this.#shown?.stop();
     this.#cdp?.close();
   }

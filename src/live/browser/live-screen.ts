@@ -1,6 +1,7 @@
 import { byId, make, reconcile } from '../../shared/page/browser/dom.js';
 import type { LiveCommand } from '../live-commands.js';
-import type { LiveMessage, LiveTab } from '../live-view.js';
+import type { LiveMessage } from '../live-view.js';
+import type { LiveTab } from '../page-titles.js';
 import { sendInput } from './live-input.js';
 
 type Send = (command: LiveCommand) => void;

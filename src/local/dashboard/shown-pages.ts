@@ -2,7 +2,7 @@ import { raceTimeout } from '../../shared/abort.js';
 import type { CdpClient, Target } from '../../wire/cdp-client.js';
 import { sourceOver } from '../../wire/cdp-source.js';
 import type { Chromium } from '../browser/chromium.js';
-import { clock } from '../../shared/clock.js';
+import { PageTitles, type LiveTab } from '../../live/page-titles.js';
 
 /** The page that a browser shows. */
 export interface ShownPage {
@@ -59,9 +59,6 @@ export class ShownPages {
 /** There is nothing to see on this page. */
 const EMPTY_PAGE = 'about:blank';
 
-/** Milliseconds until a page that has navigated has its title. */
-const TITLE_DELAY = 500;
-
 /** Milliseconds for a thumbnail. A page in the background sends none. */
 const PICTURE_TIMEOUT = 2_000;
 
@@ -70,13 +67,14 @@ class WatchedBrowser {
   readonly #browser: Chromium;
   readonly #onChange: () => void;
   /** By target id, in the order of use. */
-  readonly #pages = new Map<string, { title: string; url: string }>();
+  readonly #pages = new Map<string, LiveTab>();
+  readonly #titles: PageTitles;
   readonly #cdp: Promise<CdpClient>;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(browser: Chromium, onChange: () => void) {
     this.#browser = browser;
     this.#onChange = onChange;
+    this.#titles = new PageTitles(this.#pages, onChange);
     this.#cdp = sourceOver(browser.pipe)({
       'Target.targetCreated': ({ targetInfo }) => this.#update(targetInfo),
       'Target.targetInfoChanged': ({ targetInfo }) => this.#update(targetInfo),
@@ -102,25 +100,19 @@ class WatchedBrowser {
   }
 
   close(): void {
-    clock.clearTimeout(this.#timer);
+    this.#titles.stop();
     this.#cdp.then((cdp) => cdp.close()).catch(() => {});
   }
 
   /** Never rejects: without a new picture, the last one stays. */
   async refresh(): Promise<void> {
     if (this.isEmpty) return void (this.thumbnail = undefined);
-    const jpeg = await this.#readTitles()
+    const jpeg = await this.#cdp
+      .then((cdp) => this.#titles.read(cdp))
       .then(() => (this.isEmpty ? undefined : this.#takePicture()))
       .catch(() => undefined);
     if (jpeg && !this.thumbnail?.jpeg.equals(jpeg))
       this.thumbnail = { jpeg, number: (this.thumbnail?.number ?? 0) + 1 };
-  }
-
-  /** Chromium reports navigations, but no titles of pages to which a client is connected. */
-  async #readTitles(): Promise<void> {
-    const cdp = await this.#cdp;
-    for (const { targetId, url, title = '' } of await cdp.targets())
-      if (this.#pages.get(targetId)?.url === url) this.#pages.set(targetId, { url, title });
   }
 
   async #takePicture(): Promise<Buffer | undefined> {
@@ -134,10 +126,8 @@ class WatchedBrowser {
   #update({ targetId, title = '', url }: Target): void {
     // A navigated page becomes the last one.
     if (this.#pages.get(targetId)?.url !== url) this.#pages.delete(targetId);
-    this.#pages.set(targetId, { title, url });
-    clock.clearTimeout(this.#timer);
-    const readTitles = () => this.#readTitles().then(this.#onChange, () => {});
-    this.#timer = clock.setTimeout(() => void readTitles(), TITLE_DELAY).unref();
+    this.#pages.set(targetId, { id: targetId, title, url });
+    this.#cdp.then((cdp) => this.#titles.readSoon(cdp)).catch(() => {});
     this.#onChange();
   }
 

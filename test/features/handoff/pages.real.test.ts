@@ -164,8 +164,10 @@ it('a person uses the popup of a page, and then the page again', async () => {
       await control(view);
       const opening = page.waitForEvent('popup');
       await clickAt(view, ...button);
-      await view.getByRole('tab').nth(2).waitFor();
-      await newestIsShown(view);
+      await view
+        .getByRole('tab', { name: 'Login', selected: true })
+        .and(view.getByRole('tab').nth(2))
+        .waitFor();
       await fillForm(view, places);
       await view.getByRole('tab', { name: 'First' }).click();
       await view.getByRole('tab', { name: 'First', selected: true }).waitFor();
