@@ -47,7 +47,6 @@ export class Hold {
   /** By client and session. */
   readonly #dialogs = new Map<string, Unanswered>();
   #choosers: Unanswered[] = [];
-  readonly #frames: (() => unknown)[] = [];
   readonly #clients = new Map<AnyClient, number>();
 
   readonly layer: Layer = {
@@ -59,8 +58,8 @@ export class Hold {
       'browsingContext.userPromptOpened': (event, next) => this.#openDialog(event, next),
       'browsingContext.userPromptClosed': (event, next) => this.#closeDialog(event, next),
       'Page.fileChooserOpened': (event, next) => this.#openChooser(event, next),
-      // Chromium waits for the client before it sends more than a few.
-      'Page.screencastFrame': (_event, next) => void this.#frames.push(next),
+      // Only without the picture: Chromium sends few frames that no client acknowledges.
+      'Page.screencastFrame': (_event, next) => next({ data: '' }),
       'input.fileDialogOpened': (event, next) => this.#openChooser(event, next),
     },
   };
@@ -74,7 +73,6 @@ export class Hold {
   end({ isOver }: { isOver: boolean }): void {
     if (isOver) return;
     for (const { deliver } of [...this.#dialogs.values(), ...this.#choosers]) void deliver();
-    for (const deliver of this.#frames) deliver();
     for (const { send } of this.#held) send();
   }
 

@@ -1,4 +1,7 @@
 import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import {
@@ -50,6 +53,10 @@ class RawClient {
   /** Opens a page. Returns a function that evaluates an expression there. */
   async openPage(): Promise<(expression: string) => Promise<unknown>> {
     const { targetId } = await this.send('Target.createTarget', { url: 'about:blank#handed' });
+    return this.evaluateIn(targetId as string);
+  }
+
+  async evaluateIn(targetId: string): Promise<(expression: string) => Promise<unknown>> {
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
     return async (expression) => {
       const { result } = await this.send('Runtime.evaluate', { expression }, sessionId as string);
@@ -181,6 +188,11 @@ const CALLERS: Record<string, Caller> = {
   },
 };
 
+/** Finds the page of another client. Returns a function that evaluates an expression there. */
+async function attachToHanded(client: RawClient): Promise<(expression: string) => Promise<unknown>> {
+  return client.evaluateIn((await handedPage(client))!.targetId);
+}
+
 async function handedPage(other: RawClient): Promise<{ targetId: string } | undefined> {
   const { targetInfos } = await other.send('Target.getTargets');
   return (targetInfos as { targetId: string; url: string }[]).find(({ url }) => url.endsWith('#handed'));
@@ -283,14 +295,44 @@ it('a client of the proxy that reconnects during a hand-off waits for the answer
   first.close();
   expect(await lost).toMatch(CLOSED);
   const second = await RawClient.open(`${proxy.url}/agent`);
-  const { targetId } = (await handedPage(second))!;
-  const { sessionId } = await second.send('Target.attachToTarget', { targetId, flatten: true });
-  const call = second.send('Runtime.evaluate', { expression: '2 + 2' }, sessionId as string);
+  const call = (await attachToHanded(second))('2 + 2');
   expect(await isWaiting(call)).toBe(true);
   await reply(url);
   expect(await answer).toEqual({ status: 'done', note: '' });
-  expect(await call).toMatchObject({ result: { value: 4 } });
+  expect(await call).toBe(4);
   second.close();
+});
+
+it('a proxy that restarts during a hand-off refuses the request, and its successor finds the browser, where a client asks again', async () => {
+  const keepFile = join(mkdtempSync(join(tmpdir(), 'handoff-')), 'kept.json');
+  const { onEvent } = handoffs;
+  const serve = () => serveProxy(used.pool, { keepFile, lifetime: 600_000, onEvent });
+  const before = await serve();
+  const first = await RawClient.open(`${before.url}/agent`);
+  const evaluate = await first.openPage();
+  const refused = settle(ask(before, { message: 'Look.' }));
+  const url = await handoffs.nextUrl();
+  const lost = settle(evaluate(`document.title = 'acted'`));
+  expect(await isWaiting(lost)).toBe(true);
+  await before.close();
+  expect([await refused, await lost]).toEqual([
+    expect.stringMatching(/^502: The lease has ended/),
+    expect.stringMatching(CLOSED),
+  ]);
+  await expect(fetch(url)).rejects.toThrow('fetch failed');
+  await using after = await serve();
+  const second = await RawClient.open(`${after.url}/agent`);
+  const evaluateAgain = await attachToHanded(second);
+  expect(await evaluateAgain('document.title')).toBe('');
+  const answer = ask(after, { message: 'Look again.' });
+  const nextUrl = await handoffs.nextUrl();
+  const call = evaluateAgain('1 + 1');
+  expect(await isWaiting(call)).toBe(true);
+  await reply(nextUrl, { status: 'done', note: 'again' });
+  expect([await answer, await call]).toEqual([{ status: 'done', note: 'again' }, 2]);
+  const { sessionId } = (await (await fetch(`${after.url}/agent/lease`)).json()) as { sessionId: string };
+  second.close();
+  await used.pool.release(sessionId, { reuse: false });
 });
 
 it('a call that the library gives up while it waits fails with the timeout of the library, and the next call works', async () => {

@@ -141,6 +141,37 @@ it('pauses also for a hand-off that waits for another one', async () => {
   expectNothing('console.jsonl', log);
 });
 
+it('a screencast of the program has frames without pictures until the answer, and then with pictures again', async () => {
+  const { value } = await playwright.withPooledBrowser(
+    used.pool,
+    async ({ page, handoff }) => {
+      await page.goto(site.url);
+      const client = await page.context().newCDPSession(page);
+      let pictures: string[] = [];
+      client.on('Page.screencastFrame', ({ data, sessionId }) => {
+        pictures.push(data);
+        client.send('Page.screencastFrameAck', { sessionId }).catch(() => {});
+      });
+      await client.send('Page.startScreencast');
+      await expect.poll(() => pictures.join('')).not.toBe('');
+      const asked = handoff({ message: 'Type.' });
+      const view = await open();
+      pictures = [];
+      await control(view);
+      await view.keyboard.type(TYPED);
+      await expect.poll(() => pictures.length).toBeGreaterThan(0);
+      const withPicture = pictures.filter((picture) => picture !== '').length;
+      await answer(view, 'Done');
+      await asked;
+      await page.evaluate(`document.body.style.background = 'green'`);
+      await expect.poll(() => pictures.at(-1)).not.toBe('');
+      return withPicture;
+    },
+    { onEvent },
+  );
+  expect(value).toBe(0);
+});
+
 function expectNothing(name: string, content: Buffer): void {
   const found = [TYPED, SHOWN].filter((text) => content.includes(text));
   expect(found, `${name} contains what the person has typed or seen`).toEqual([]);
