@@ -72,8 +72,9 @@ export function faultsOfPlaywright(text: string, folder: string): string | undef
   const files = results.flatMap(({ attachments }) => attachments);
   const isInPlace = ({ path = '' }) => dirname(dirname(path)) === folder;
   return faultsOf([
-    // Its timeout is shorter than the wait for a browser.
+    // Its timeout is shorter than the wait for a browser, that of the next one than its hand-off.
     ['passes', of('passes')?.results[0]?.status, 'passed'],
+    ['the hand-off', of('asks a person')?.results[0]?.status, 'passed'],
     ['fails', results[0]?.status, 'failed'],
     ['its annotations', annotationsOf(of('fails')).join(), 'session,lease,live-view,replay'],
     // The blank page, which the browser always has, is hidden.

@@ -8,6 +8,13 @@ test('passes', async ({ page, session }) => {
   expect(session.session_id).not.toBe('');
 });
 
+// The person takes longer than the test may take, which does not count either.
+test('asks a person', async ({ page, handoff }) => {
+  test.setTimeout(15_000);
+  expect(await handoff({ message: 'Please look.' })).toEqual({ status: 'done', note: 'seen' });
+  expect(await page.title()).toBe('');
+});
+
 test('fails', async ({ page }) => {
   test.setTimeout(60_000);
   await page.goto('data:text/html,<title>fixture</title>');
