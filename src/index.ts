@@ -4,20 +4,17 @@
  * @module pooled-browser
  */
 export type {
-  Connection,
+  LibraryConnection,
   Connector,
   ConnectRequest,
   ContextChoice,
-  OpenUrlOptions,
   Isolation,
-  NotedCall,
   Observation,
   ObserveRequest,
-  OnCallEnd,
+  OpenedContext,
+  OpenUrlOptions,
   PageReport,
-  Protocol,
-  TestContext,
-  TestPage,
+  BrowserProtocol,
   Workspace,
 } from './drivers/connector.js';
 export {
@@ -68,7 +65,7 @@ export type { HandoffAnswer, HandoffFacts, HandoffOptions } from './features/han
 export type { LibraryTypes, ReconnectOptions as ReconnectSettings, RetryOptions } from './lease/options.js';
 export type { RefusedHost } from './features/allowed-hosts/options.js';
 export type { ArtifactsOptions } from './features/artifacts/options.js';
-export type { Download, DownloadsOptions } from './features/files/options.js';
+export type { DownloadedFile, DownloadsOptions } from './features/files/options.js';
 export type { KeepOptions, RecordingOptions, ReplayStatus } from './features/replays/options.js';
 export { runOf, type FailedRun, type Run, type RunSummary, type Stage, type Timings } from './calls/run.js';
 export type { LeaseOutcome, ReleaseChoice, Released } from './lease/summary.js';
@@ -94,6 +91,6 @@ export type {
   Profile,
   Telemetry,
   TelemetryCategory,
-  Viewport,
+  BrowserViewport,
 } from './services/kernel-api.js';
 export type { ClientSocket } from './drivers/socket.js';

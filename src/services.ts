@@ -48,4 +48,4 @@ export {
   type SessionSearch,
   type VideoSearch,
 } from './services/browser-service.js';
-export { listAt, objectAt, optionalTextAt, path, textAt, urlAt, valueAt } from './services/service-json.js';
+export { listAt, objectAt, path, textAt, urlAt, valueAt } from './services/service-json.js';

@@ -3,7 +3,7 @@ import { factsOf, namesOfFacts, type Callback, type LeaseFacts } from './callbac
 import { loadDrivers } from './load-drivers.js';
 import type { Lease } from '../lease/lease.js';
 import type { LibraryTypes } from '../lease/options.js';
-import type { Download } from '../features/files/options.js';
+import type { DownloadedFile } from '../features/files/options.js';
 import type { LeaseFeatures, PooledLease } from '../features/create-features.js';
 import type { FeatureFacts } from '../features/options.js';
 import { resolvePool, resolvePools, type Pools } from '../pool/browser-pool.js';
@@ -83,7 +83,7 @@ async function callAndEnd<Handles, Value, Session extends object>(
     reportUncaughtRuns();
     throw error;
   }
-  const summary = await lease.end({ status: 'ok' });
+  const summary = await lease.end({ status: 'succeeded' });
   // Not the signal: it may abort after the end, in a listener of its event.
   if (lease.failure) throw lease.failure.error;
   return { value, ...summary };
@@ -110,7 +110,7 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
      */
     reconnect(): Promise<void>;
     /** The files that have arrived in the folder of the option `downloads` so far. */
-    readonly downloads: readonly Download[];
+    readonly downloads: readonly DownloadedFile[];
     /** Lists the recordings of this lease so far. Never rejects: a service that does not respond has no recordings. */
     replays(): Promise<readonly Replay[]>;
     /**
@@ -245,7 +245,7 @@ function pooledBrowser<Handles, Session extends object>(
 ): PooledBrowser<Handles, Session> {
   const { link, features } = lease;
   const { session, signal, grant, pool } = lease.context;
-  const release = () => lease.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
+  const release = () => lease.end({ status: signal.aborted ? 'failed' : 'succeeded', error: signal.reason });
   // The holder may never come back.
   onAbort(signal, () => {
     if (signal.reason instanceof LeaseExpiredError) void release();

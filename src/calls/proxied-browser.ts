@@ -1,4 +1,4 @@
-import type { Protocol } from '../drivers/connector.js';
+import type { BrowserProtocol } from '../drivers/connector.js';
 import { hasExtension } from '../clean/installed.js';
 import { loadDrivers } from './load-drivers.js';
 import { relay, type RelayHandles } from '../drivers/relay.js';
@@ -55,7 +55,7 @@ type LeaseStep = StepOf<Pick<ProxySteps, 'request-refused' | 'handoff'>>;
 /** The first client of a browser, or what leases the browser before that client. */
 interface FirstClient extends Pick<ProxiedBrowserOptions, 'lifetime'> {
   readonly name: string | undefined;
-  readonly protocol: Protocol;
+  readonly protocol: BrowserProtocol;
   /** How the browser that this one replaces has ended: follows "The one before it". */
   readonly replaced: string | undefined;
 }
@@ -147,7 +147,7 @@ function isNameTaken(error: unknown): boolean {
 }
 
 interface ServeClientOptions {
-  readonly protocol: Protocol;
+  readonly protocol: BrowserProtocol;
   /** Id of the browser extension that is the client. */
   readonly extension: string | undefined;
   readonly signal: AbortSignal;
@@ -352,7 +352,9 @@ export class ProxiedBrowser {
     const { aborted, reason: error } = signal;
     const { kept } = this.#plan;
     const isDetached = isLeft && !aborted && kept?.has(lease) === true;
-    const summary = await lease.end(aborted ? { status: 'failed', error } : { status: 'ok', isDetached });
+    const summary = await lease.end(
+      aborted ? { status: 'failed', error } : { status: 'succeeded', isDetached },
+    );
     if (!isDetached) await kept?.remove(lease);
     const elapsed = Math.round(clock.now() - this.#leasedAt);
     this.#emit({ type: 'released', sessionId, elapsed, summary });

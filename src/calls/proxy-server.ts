@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { Protocol } from '../drivers/connector.js';
+import type { BrowserProtocol } from '../drivers/connector.js';
 import { channelOf, type Channel } from '../drivers/relay.js';
 import { openPageSession } from '../wire/page-session.js';
 import type { Client } from '../wire/client.js';
@@ -66,7 +66,7 @@ interface Place {
   readonly name: string | undefined;
   /** Identifies a browser that has more than one client; `undefined` for one that has not. */
   readonly key: string | undefined;
-  readonly protocol: Protocol;
+  readonly protocol: BrowserProtocol;
   /** Id of a page, for a connection to one page only. */
   readonly page: string | undefined;
   /** The part of the path after `/json`. */

@@ -4,7 +4,7 @@ import { PlaywrightEndpoint, type LaunchOptions } from '../calls/playwright-endp
 import { askPerson } from '../calls/handoff.js';
 import { startProxy } from '../calls/serve-proxy.js';
 import { openSocket } from '../drivers/open-browser.js';
-import type { Protocol } from '../drivers/connector.js';
+import type { BrowserProtocol } from '../drivers/connector.js';
 import { openSharedEndpoint } from '../drivers/loopback-endpoint.js';
 import { relay } from '../drivers/relay.js';
 import type { OpenClient } from '../drivers/socket.js';
@@ -196,7 +196,7 @@ const noChannel = (channel: string) =>
 
 /** @throws when a URL would send its secret over a network without encryption. */
 async function addressesOf(grant: Grant, trust: Trust): Promise<Addresses> {
-  const urlFor = async (protocol: Protocol, given: string | undefined) =>
+  const urlFor = async (protocol: BrowserProtocol, given: string | undefined) =>
     given === undefined ? undefined : (await trustedUrl(grant, protocol, trust)).href;
   return {
     session: grant.id,

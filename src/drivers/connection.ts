@@ -3,7 +3,7 @@ import type { SpareConnection } from '../net/spare-connection.js';
 import type { Grant } from '../services/browser-service.js';
 import type { Trust } from '../shared/network.js';
 import type { SocketEnd } from '../wire/forms.js';
-import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
+import type { LibraryConnection, Connector, ContextChoice, BrowserProtocol } from './connector.js';
 import type { ConnectExtension, Opening } from './extension.js';
 
 /** What a lease asks of this folder. */
@@ -34,7 +34,7 @@ export type LoadDrivers = () => Promise<Drivers>;
 export interface ConnectPlan {
   /** The options of the lease. */
   readonly settings: {
-    readonly protocol: Protocol;
+    readonly protocol: BrowserProtocol;
     readonly context: ContextChoice;
     readonly contextOptions?: object | undefined;
     readonly connectOptions: object;
@@ -60,7 +60,7 @@ export interface ConnectPlan {
 export type CleanPlan = Pick<ConnectPlan, 'settings' | 'trust' | 'signal'>;
 
 /** A connection with the socket that carries it. */
-export interface OpenConnection<Handles> extends Connection<Handles> {
+export interface OpenConnection<Handles> extends LibraryConnection<Handles> {
   /** Resolves when the socket has ended, with the first reason. */
   readonly ended: Promise<SocketEnd>;
   /** Closes the socket immediately: no further command reaches the browser. What limits the pages stays until they have ended. */

@@ -2,17 +2,10 @@ import { isBlank } from '../shared/urls.js';
 import { clock, delay, LONGEST_TIMER } from '../shared/clock.js';
 import type { OpenUrlOptions, Observation, ObserveRequest } from './observation.js';
 import type { OpenClient, ClientSocket } from './socket.js';
-import type { Protocol } from '../wire/forms.js';
+import type { BrowserProtocol } from '../wire/forms.js';
 
-export type { Protocol } from '../wire/forms.js';
-export type {
-  OpenUrlOptions,
-  NotedCall,
-  Observation,
-  ObserveRequest,
-  OnCallEnd,
-  PageReport,
-} from './observation.js';
+export type { BrowserProtocol } from '../wire/forms.js';
+export type { OpenUrlOptions, Observation, ObserveRequest, PageReport } from './observation.js';
 
 /** `'default'`: the browser's own context, with its profile; `'new'`: a fresh context, closed after the lease. */
 export type ContextChoice = 'default' | 'new';
@@ -32,7 +25,7 @@ export interface ConnectRequest {
   /** An open WebSocket to the browser. */
   readonly socket: ClientSocket;
   /** The protocol of the option `protocol`. */
-  readonly protocol: Protocol;
+  readonly protocol: BrowserProtocol;
   /** The context of the option `context`. */
   readonly context: ContextChoice;
   /** The library's options of the new context, as `checkContext` accepted them. */
@@ -87,7 +80,7 @@ export interface Connector<Handles = unknown> {
    */
   readonly sharesFiles?: boolean;
   /** Returns why the library can't use this protocol, or can't isolate tasks in this way; `undefined` if it can. */
-  refusal(protocol: Protocol, isolation?: Isolation): string | undefined;
+  refusal(protocol: BrowserProtocol, isolation?: Isolation): string | undefined;
   /** Whether `observe` can record traces. Otherwise the option `artifacts.trace` is refused. */
   readonly canTrace?: boolean;
   /**
@@ -101,18 +94,18 @@ export interface Connector<Handles = unknown> {
    *
    * @throws InvalidOptionError for options that the library does not have.
    */
-  checkContext?(options: object, protocol: Protocol): void;
+  checkContext?(options: object, protocol: BrowserProtocol): void;
   /** Imports the library, while the acquire request waits at the service. */
   load(): Promise<unknown>;
   /** Connects to the browser, and chooses or opens its page. */
-  connect(request: ConnectRequest): Promise<Connection<Handles>>;
+  connect(request: ConnectRequest): Promise<LibraryConnection<Handles>>;
 }
 
 /** The parts of a connector that check options. */
 export type CheckingConnector = Pick<Connector, 'library' | 'refusal' | 'canTrace' | 'checkContext'>;
 
 /** A connection of an automation library to a leased browser. */
-export interface Connection<Handles> {
+export interface LibraryConnection<Handles> {
   /** The library's part of the callback's argument: browser, page, context. */
   readonly handles: Handles;
   /**
@@ -135,7 +128,7 @@ export interface Connection<Handles> {
    */
   openWorkspace?(isolation: Isolation, contextOptions?: object): Promise<Workspace<Handles>>;
   /** Opens a context for a test, or returns the browser's own one. `cleanup` closes a new one at the latest. */
-  openContext?(choice: ContextChoice, contextOptions?: object): Promise<TestContext>;
+  openContext?(choice: ContextChoice, contextOptions?: object): Promise<OpenedContext>;
   /**
    * Observes pages, for the option `artifacts`. Sends nothing to the browser by itself. With a connector that does not
    * have this method, a lease has no artifacts.
@@ -228,17 +221,11 @@ export async function pageIdOf(session: PageSession): Promise<string> {
   return frameTree.frame.id;
 }
 
-/** A context in which a test opens pages: a part of the library's own. */
-export interface TestContext {
+/** A context in which a test opens pages: the methods that the contexts of the libraries have in common. */
+export interface OpenedContext {
   /** Opens a page. */
-  newPage(): Promise<TestPage>;
-  /** Closes the context with its pages. */
-  close(): Promise<void>;
-}
-
-/** A page of a test: a part of the library's own. */
-export interface TestPage {
-  /** Closes the page. */
+  newPage(): Promise<Pick<OpenedContext, 'close'>>;
+  /** Closes the context with its pages; of a page, only the page. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,6 @@
-/** How `Connection.openUrl` opens a URL. */
+import type { OnCall } from '../noted-calls/noted-calls.js';
+
+/** How `LibraryConnection.openUrl` opens a URL. */
 export interface OpenUrlOptions {
   /** Milliseconds. */
   readonly timeout: number;
@@ -14,28 +16,9 @@ export interface ObserveRequest<Handles = unknown> {
   readonly scope: 'browser' | 'context' | 'page';
   /** Receives what the pages report. Without it, only the pages themselves are of interest. */
   readonly onReport?: ((report: PageReport) => void) | undefined;
-  /**
-   * Receives each call of the library's objects in `scope` that does something in the browser or waits for it, when the call
-   * begins. A call that the library makes inside another one is not reported. What this function returns is called when the call
-   * ends, unless the observation has been stopped before.
-   */
-  readonly onCall?: ((call: NotedCall) => OnCallEnd | undefined) | undefined;
+  /** @internal Receives the calls of the library's objects in `scope`. */
+  readonly onCall?: OnCall | undefined;
 }
-
-/** A call of the automation library. */
-export interface NotedCall {
-  /** The call without typed values and secrets, as `page.fill("#email")`. */
-  readonly text: string;
-  /** When the call began, by the monotonic clock of this library, in ms. */
-  readonly at: number;
-}
-
-/**
- * Receives the end of a noted call.
- *
- * @param failure The first line of the error, without typed values; undefined for a call that succeeded.
- */
-export type OnCallEnd = (failure: string | undefined) => void;
 
 /** A console message, an error or a failed request of a page. */
 export interface PageReport {

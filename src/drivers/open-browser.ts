@@ -10,7 +10,7 @@ import { cleanBrowser } from '../clean/clean-browser.js';
 import { noteState } from '../clean/note-state.js';
 import { BidiWatch, cleanOverBidi, hasCdp } from '../clean/clean-over-bidi.js';
 import type { ConnectPlan, OpenConnection } from './connection.js';
-import type { Connector, ConnectRequest, Protocol } from './connector.js';
+import type { Connector, ConnectRequest, BrowserProtocol } from './connector.js';
 import type { ConnectExtension } from './extension.js';
 import { endHandles } from './end-handles.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
@@ -171,7 +171,7 @@ export class OpenBrowser {
     };
   }
 
-  async #openFurther(protocol: Protocol, signal: AbortSignal, kind: ClientKind): Promise<Client> {
+  async #openFurther(protocol: BrowserProtocol, signal: AbortSignal, kind: ClientKind): Promise<Client> {
     const { trust } = this.#plan;
     if (this.#hasOneSocket && protocol === 'cdp')
       return raceAbort(this.#wire.openSession(kind), signal, (late) => late.cut());
@@ -233,7 +233,7 @@ export async function cleanOverCdp(socket: Client, over: Promise<unknown>, how: 
 export async function openWire(
   grant: Grant,
   how: {
-    protocol: Protocol;
+    protocol: BrowserProtocol;
     trust: Trust;
     signal: AbortSignal;
     spare?: SpareConnection;

@@ -15,7 +15,7 @@ import { lazyLibrary } from '../shared/lazy-library.js';
 import {
   openUrl,
   pageIdOf,
-  type Connection,
+  type LibraryConnection,
   type Connector,
   type ConnectRequest,
   type Observation,
@@ -90,7 +90,7 @@ const OF_EACH_CONNECTION = { openUrl, observe, explain, pageId };
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
   { socket, context: choice, contextOptions, endReason: reason, ...request }: ConnectRequest,
-): Promise<Connection<PlaywrightHandles>> {
+): Promise<LibraryConnection<PlaywrightHandles>> {
   const [url, artifacts] = await Promise.all([request.endpoint(), createTemporaryFolder(socket)]);
   // The caller ends a slow connect by closing the socket. Playwright's own timeout would keep the process alive.
   const options: ConnectOverCDPOptions = {

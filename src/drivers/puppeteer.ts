@@ -4,13 +4,13 @@ import { lazyLibrary } from '../shared/lazy-library.js';
 import {
   openUrl,
   pageIdOf,
-  type Connection,
+  type LibraryConnection,
   type Connector,
   type ConnectRequest,
   type ContextChoice,
   type Observation,
   type ObserveRequest,
-  type Protocol,
+  type BrowserProtocol,
 } from './connector.js';
 import { Contexts, type ContextLibrary } from './contexts.js';
 import { ObservedPages } from './observed-pages.js';
@@ -70,7 +70,7 @@ export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHa
 async function connect(
   library: PuppeteerLibrary,
   { socket, protocol, context: choice, contextOptions, ...request }: ConnectRequest,
-): Promise<Connection<PuppeteerHandles>> {
+): Promise<LibraryConnection<PuppeteerHandles>> {
   const [browser, url] = await Promise.all([
     library.connect({
       // Puppeteer's default resizes the leased browser.
@@ -128,7 +128,7 @@ async function replaceOwnContext(browser: Browser): Promise<BrowserContext> {
 }
 
 /** Those that are still open. */
-function handlesOf(browser: Browser, protocol: Protocol): Set<object> {
+function handlesOf(browser: Browser, protocol: BrowserProtocol): Set<object> {
   const handles = new Set<object>([browser, ...browser.browserContexts()]);
   const add = (page: Page | null) => {
     if (!page) return;

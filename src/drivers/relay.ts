@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import type { Connector, OpenUrlOptions, Protocol } from './connector.js';
+import type { Connector, OpenUrlOptions, BrowserProtocol } from './connector.js';
 import { readMessage } from '../wire/message.js';
 import { openInFirstPage } from '../wire/page-session.js';
 import type { ClientSocket, OpenClient } from './socket.js';
@@ -104,7 +104,7 @@ function bidiSocket(socket: ClientSocket): Channel {
  *
  * @param onClose Called instead of closing the browser.
  */
-export function channelOf(socket: ClientSocket, protocol: Protocol, onClose: () => void): Channel {
+export function channelOf(socket: ClientSocket, protocol: BrowserProtocol, onClose: () => void): Channel {
   const isBidi = protocol === 'bidi';
   const open = isBidi ? bidiSocket(socket) : wholeSocket(socket);
   return (toClient) => {

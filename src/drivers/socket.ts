@@ -1,5 +1,5 @@
 import type { CdpClient } from '../wire/cdp-client.js';
-import type { CdpPort, Frame, Protocol, SocketEnd } from '../wire/forms.js';
+import type { CdpPort, Frame, BrowserProtocol, SocketEnd } from '../wire/forms.js';
 
 export type { SocketEnd } from '../wire/forms.js';
 
@@ -36,4 +36,4 @@ export interface ClientSocket {
 }
 
 /** Opens a connection for a further client of the browser, whose messages pass the layers of the lease. Default: its protocol. */
-export type OpenClient = (signal: AbortSignal, protocol?: Protocol) => Promise<ClientSocket>;
+export type OpenClient = (signal: AbortSignal, protocol?: BrowserProtocol) => Promise<ClientSocket>;

@@ -2,7 +2,7 @@ import { clock } from '../shared/clock.js';
 import { CdpClient } from '../wire/cdp-client.js';
 import { MalformedMessage, readMessage } from '../wire/message.js';
 import type { ClientSocket } from './socket.js';
-import type { Message, Protocol, WireMessage } from '../wire/forms.js';
+import type { Message, BrowserProtocol, WireMessage } from '../wire/forms.js';
 
 /** Puppeteer's interface of a connection. */
 export interface Transport {
@@ -13,7 +13,7 @@ export interface Transport {
 }
 
 /** Adapts a socket to Puppeteer. Over WebDriver BiDi, the browser may have a session already. */
-export function socketTransport(socket: ClientSocket, protocol: Protocol): Transport {
+export function socketTransport(socket: ClientSocket, protocol: BrowserProtocol): Transport {
   const isBidi = protocol === 'bidi';
   const closesBrowser = isBidi ? '"browser.close"' : '"Browser.close"';
   let hasEnded = false;

@@ -6,7 +6,7 @@ import { isRecord, parseJson } from '../shared/json.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { routeTo, type Trust } from '../shared/network.js';
 import { webSocketFault } from '../shared/urls.js';
-import type { Protocol } from './connector.js';
+import type { BrowserProtocol } from './connector.js';
 
 /** The headers of a request to a browser. Those of the service go to its own address only. */
 export function headersTo(
@@ -21,7 +21,7 @@ export function headersTo(
 /** Returns the session's WebSocket URL for a protocol. */
 export async function trustedUrl(
   grant: Grant,
-  protocol: Protocol,
+  protocol: BrowserProtocol,
   trust: Trust,
   signal?: AbortSignal,
 ): Promise<URL> {

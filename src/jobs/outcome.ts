@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import type { Replay } from '../services/browser-service.js';
-import type { Download } from '../features/files/options.js';
+import type { DownloadedFile } from '../features/files/options.js';
 import type { FeatureFacts } from '../features/options.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
@@ -30,7 +30,7 @@ interface OutcomeFacts<Input, Session extends object> {
   /** Paths of the files that the option `artifacts` collected, of all attempts. */
   artifacts: readonly string[];
   /** The files that arrived in the folder of the option `downloads`, of all attempts. */
-  downloads: readonly Download[];
+  downloads: readonly DownloadedFile[];
 }
 
 /** The result of an input whose task succeeded. */
@@ -117,7 +117,7 @@ interface RecordFacts extends Pick<OutcomeFacts<unknown, object>, 'index' | 'inp
   /** Paths of the artifacts of all attempts. */
   artifacts?: readonly string[];
   /** The files that all attempts downloaded. */
-  downloads?: readonly Download[];
+  downloads?: readonly DownloadedFile[];
 }
 
 /** An outcome as one line of a checkpoint. */

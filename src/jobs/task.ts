@@ -1,4 +1,4 @@
-import type { Download } from '../features/files/options.js';
+import type { DownloadedFile } from '../features/files/options.js';
 import type { Replay } from '../services/browser-service.js';
 import { raceAbort } from '../shared/abort.js';
 import { backoff, LONGEST_TIMER } from '../shared/clock.js';
@@ -33,7 +33,7 @@ export class Task<Input, Value, Session extends object> {
   /** Paths of the artifacts of all attempts. */
   readonly artifacts: string[] = [];
   /** The files that all attempts downloaded. */
-  readonly downloads: Download[] = [];
+  readonly downloads: DownloadedFile[] = [];
   /** Link to the moment at which the last attempt failed, in a recording of this process. */
   moment: string | undefined;
   /** Number of attempts that were started. */

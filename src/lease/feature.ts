@@ -173,7 +173,7 @@ export interface LeaseEnding<Step extends AnyStep = AnyStep> {
   readonly lease: FeatureContext<Step>;
   /** Missing if another program used the browser. */
   readonly connection: WorkConnection | undefined;
-  readonly status: 'ok' | 'failed';
+  readonly status: 'succeeded' | 'failed';
   /** Why it failed. */
   readonly error?: unknown;
   /** The browser stays leased. */

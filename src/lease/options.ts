@@ -1,5 +1,5 @@
 import type { SessionOptions } from '../services/browser-service.js';
-import type { ContextChoice, Protocol } from '../drivers/connector.js';
+import type { ContextChoice, BrowserProtocol } from '../drivers/connector.js';
 import { leaseMark } from '../services/lease-mark.js';
 import {
   leaseName,
@@ -188,7 +188,7 @@ export interface LibraryTypes {
   /** The type of the option `contextOptions`. */
   contextOptions: object;
   /** The type of the option `protocol`. */
-  protocol: Protocol;
+  protocol: BrowserProtocol;
   /** The type of the option `context`. */
   context: ContextChoice;
 }

@@ -37,7 +37,7 @@ export interface ConnectedPlan<
 }
 
 export interface LeaseEnd {
-  readonly status: 'ok' | 'failed';
+  readonly status: 'succeeded' | 'failed';
   readonly error?: unknown;
   /** Leave the browser leased and unchanged, for another process. */
   readonly isDetached?: boolean;

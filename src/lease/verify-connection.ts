@@ -1,6 +1,6 @@
 import type { BrowserService, Grant } from '../services/browser-service.js';
 import { InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
-import type { CheckingConnector, Protocol } from '../drivers/connector.js';
+import type { CheckingConnector, BrowserProtocol } from '../drivers/connector.js';
 
 /**
  * Refuses what the library of a connector can't do.
@@ -8,7 +8,7 @@ import type { CheckingConnector, Protocol } from '../drivers/connector.js';
  * @throws InvalidOptionError
  */
 export function verifyConnection(
-  { protocol, contextOptions }: { protocol: Protocol; contextOptions?: object | undefined },
+  { protocol, contextOptions }: { protocol: BrowserProtocol; contextOptions?: object | undefined },
   connector: CheckingConnector | undefined,
 ): void {
   const refusal = connector?.refusal(protocol);
@@ -25,7 +25,7 @@ export function verifyConnection(
 
 /** How a call, or a client of a proxy, connects. */
 export interface ConnectionRequirements {
-  readonly protocol: Protocol;
+  readonly protocol: BrowserProtocol;
   readonly connector?: CheckingConnector | undefined;
   /** The option that needs CDP. */
   readonly needsCdp?: string | undefined;
@@ -63,7 +63,7 @@ export function verifyGrant(
 
 function verifyProtocols(
   whose: string,
-  protocols: readonly Protocol[],
+  protocols: readonly BrowserProtocol[],
   { protocol, connector, needsCdp }: ConnectionRequirements,
   facts: ErrorFacts,
 ): void {

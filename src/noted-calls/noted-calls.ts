@@ -16,13 +16,24 @@ import { PatchedMethods, type Followed } from './patched-methods.js';
 /** Receives why a call failed; undefined for one that succeeded. */
 type OnCallEnd = (failure: string | undefined) => void;
 
+/**
+ * Receives each call that does something in the browser or waits for it, when the call begins. A call that the library makes inside
+ * another one is not reported. The function that it returns is called when the call ends, unless the observation was stopped before.
+ */
+export type OnCall = (call: {
+  /** The call without typed values and secrets, as `page.fill("#email")`. */
+  readonly text: string;
+  /** When the call began, by the monotonic clock of this library, in ms. */
+  readonly at: number;
+}) => OnCallEnd | undefined;
+
 /** Which calls are noted. */
 interface NotedScope {
   readonly scope: 'browser' | 'context' | 'page';
   readonly library: 'playwright' | 'puppeteer';
   /** The browser, context or page that `scope` names. */
   readonly target: object;
-  readonly onCall: (call: { readonly text: string; readonly at: number }) => OnCallEnd | undefined;
+  readonly onCall: OnCall;
 }
 
 /**

@@ -189,7 +189,7 @@ async function saveList(folder: string): Promise<void> {
 function listed(kept: Record<string, unknown>, folder: string): ListedReplay | undefined {
   const { title, length, failedAt, state, result } = kept;
   const isKnown =
-    (state === 'ready' || state === 'none') && [undefined, 'ok', 'failed'].includes(result as never);
+    (state === 'ready' || state === 'none') && [undefined, 'succeeded', 'failed'].includes(result as never);
   if (!isKnown || typeof title !== 'string' || typeof kept['startedAt'] !== 'string') return undefined;
   const time = (value: unknown) => (typeof value === 'number' ? value : undefined);
   return { folder, title, length: time(length), failedAt: time(failedAt), facts: kept as never };

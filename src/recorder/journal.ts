@@ -33,7 +33,7 @@ export interface ReadJournal {
 export interface JournalEnd {
   /** In milliseconds. */
   readonly length: number;
-  readonly result?: 'ok' | 'failed' | undefined;
+  readonly result?: 'succeeded' | 'failed' | undefined;
 }
 
 export const FORMAT = 'pooled-browser recording 1';
@@ -102,7 +102,7 @@ export async function readJournal(path: string): Promise<ReadJournal | undefined
     const { length, result, masked } = line;
     if (masked === 'covered' || masked === 'left-out') mask = masked;
     if (typeof length === 'number')
-      end = { length, result: result === 'ok' || result === 'failed' ? result : undefined };
+      end = { length, result: result === 'succeeded' || result === 'failed' ? result : undefined };
     const entry = entryOf(line);
     const { index } = line;
     if (entry && typeof index === 'number' && index in timeline) timeline[index] = entry;

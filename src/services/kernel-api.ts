@@ -29,7 +29,7 @@ export interface BrowserSession {
   /** The pool of the session. */
   readonly pool?: { readonly id?: string; readonly name?: string };
   /** Initial window size. */
-  readonly viewport?: Viewport;
+  readonly viewport?: BrowserViewport;
   /** The browser runs in kiosk mode. */
   readonly kiosk_mode?: boolean;
   /** The URL of the acquire request; it may not have loaded. */
@@ -63,7 +63,7 @@ export interface Profile {
 }
 
 /** Window size. */
-export interface Viewport {
+export interface BrowserViewport {
   /** Width in pixels. */
   readonly width: number;
   /** Height in pixels. */
@@ -132,7 +132,7 @@ export interface PoolConfig {
   /** The browsers run in stealth mode. */
   readonly stealth?: boolean;
   /** Initial window size. */
-  readonly viewport?: Viewport;
+  readonly viewport?: BrowserViewport;
   /** URL that the browsers open. */
   readonly start_url?: string;
   readonly [field: string]: unknown;

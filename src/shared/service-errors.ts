@@ -74,7 +74,7 @@ export function isPoolServiceError(error: unknown): error is PoolServiceError {
 /** Codes of a 409 that mean "no browser is available" also for a lease with a name. */
 const NONE_AVAILABLE = /available|capacity|exhaust|timeout|timed_out|empty|busy/i;
 
-/** Whether a service refused a lease with a name because the name is in use. Without a name, a 409 means that no browser is available. */
+/** @internal Returns whether a service refused a lease with a name because the name is in use. Without a name, a 409 means that no browser is available. */
 export function isNameConflict(error: unknown): boolean {
   if (!(error instanceof PoolServiceError)) return false;
   const { status, code, details, inner_error } = error;

@@ -1,7 +1,7 @@
 import { isBytes } from '../shared/globals.js';
 
 /** `'cdp'`: Chrome DevTools Protocol; `'bidi'`: WebDriver BiDi. */
-export type Protocol = 'cdp' | 'bidi';
+export type BrowserProtocol = 'cdp' | 'bidi';
 
 /** Why a socket ended; `closed-by-us` is the expected end. */
 export type SocketEnd = 'dropped' | 'closed-by-service' | 'expired' | 'closed-by-callback' | 'closed-by-us';

@@ -5,7 +5,7 @@ import { endTasks } from '../shared/process-state.js';
 import { CdpClient } from './cdp-client.js';
 import { Client, type CdpPort, type ClientKind } from './client.js';
 import { Flight } from './flight.js';
-import type { Frame, Message, Protocol, SocketEnd, WireMessage } from './forms.js';
+import type { Frame, Message, BrowserProtocol, SocketEnd, WireMessage } from './forms.js';
 import {
   BrowserFault,
   contentOf,
@@ -47,7 +47,7 @@ export function newShared(onMalformed: Shared['onMalformed'] = () => {}): Shared
 interface KeepAlivePlan {
   /** Milliseconds since the last message to the browser. */
   readonly after: number;
-  readonly protocol: Protocol;
+  readonly protocol: BrowserProtocol;
 }
 
 interface WireOptions {
@@ -62,7 +62,10 @@ interface WireOptions {
 }
 
 /** Commands that change nothing. */
-const KEEP_ALIVE: Readonly<Record<Protocol, string>> = { cdp: 'Browser.getVersion', bidi: 'session.status' };
+const KEEP_ALIVE: Readonly<Record<BrowserProtocol, string>> = {
+  cdp: 'Browser.getVersion',
+  bidi: 'session.status',
+};
 /** The events that the table of sessions reads. */
 const OF_TARGETS = /^Target\.(attachedToTarget|target(Created|InfoChanged))$/;
 

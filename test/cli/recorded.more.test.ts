@@ -53,7 +53,7 @@ function linksIn(text: string): { name: string | undefined; link: string }[] {
 const recordings = () => readdirSync(folder).filter((name) => name.startsWith('20'));
 
 it.each([
-  { code: 0, result: 'ok', failures: [] },
+  { code: 0, result: 'succeeded', failures: [] },
   { code: 3, result: 'failed', failures: ['failed The command exited with 3.'] },
 ])('exec --record prints the link of a command that exits with $code', async ({ code, result, failures }) => {
   const exec = start('exec', '--record', '--name', 'nightly', '--', 'node', '-e', VISIT, String(code));

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectSession } from '../../src/drivers/connect-session.js';
 import type { ConnectPlan } from '../../src/drivers/connection.js';
 import { trustedUrl } from '../../src/drivers/trusted-url.js';
-import type { Connection, Connector, ConnectRequest } from '../../src/drivers/connector.js';
+import type { LibraryConnection, Connector, ConnectRequest } from '../../src/drivers/connector.js';
 import { closeUnresponsivePages } from '../../src/clean/unresponsive-pages.js';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
 import { SpareConnection } from '../../src/net/spare-connection.js';
@@ -26,7 +26,7 @@ beforeEach(async () => {
   return () => browser[Symbol.asyncDispose]();
 });
 
-const CONNECTION: Connection<{ page: string }> = {
+const CONNECTION: LibraryConnection<{ page: string }> = {
   handles: { page: 'a page' },
   isConnected: () => true,
   cleanup: async () => {},
@@ -35,7 +35,7 @@ const CONNECTION: Connection<{ page: string }> = {
 
 /** Connects with a fake library that runs these steps. */
 function connect(
-  drive: (request: ConnectRequest) => Promise<Connection<{ page: string }>> = async () => CONNECTION,
+  drive: (request: ConnectRequest) => Promise<LibraryConnection<{ page: string }>> = async () => CONNECTION,
   plan: Partial<ConnectPlan['settings'] & Pick<ConnectPlan, 'signal'>> = {},
   url = browser.url,
 ) {

@@ -57,7 +57,7 @@ async function leave(name: string, length: number): Promise<string> {
     // Its writer drops lines that wait for a slow disk.
     if (index % 1_000 === 0) await sleep(5);
   }
-  await journal.end({ length, result: 'ok' });
+  await journal.end({ length, result: 'succeeded' });
   return saved!.folder;
 }
 const KINDS: readonly TimelineEntry['kind'][] = ['call', 'navigation', 'console', 'click'];

@@ -1,4 +1,4 @@
-import type { Connection, Connector, ContextChoice, Workspace } from '../../src/drivers/connector.js';
+import type { LibraryConnection, Connector, ContextChoice, Workspace } from '../../src/drivers/connector.js';
 import type { SimulatedService } from './simulated-service.js';
 import type { SimulatedSocket } from './simulated-socket.js';
 import type { World } from './world.js';
@@ -29,7 +29,7 @@ async function connect(
   world: World,
   service: SimulatedService,
   { socket, context }: { socket: SimulatedSocket; context: ContextChoice },
-): Promise<Connection<SimulatedHandles>> {
+): Promise<LibraryConnection<SimulatedHandles>> {
   const { clock, random } = world;
   await clock.sleep(world.strikes('connect: slow') ? random.between(1000, 40_000) : random.between(1, 200));
   if (world.strikes('connect: throws')) throw new Error('driver: connect failed');

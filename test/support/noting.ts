@@ -1,4 +1,4 @@
-import type { Connection, Connector, ObserveRequest } from '../../src/index.js';
+import type { LibraryConnection, Connector, ObserveRequest } from '../../src/index.js';
 
 /** Notes of the calls of a library, in the order of their beginning. */
 export interface Notes {
@@ -10,7 +10,7 @@ export interface Notes {
 /** A connector of a library whose last connection can be observed. */
 export class Noting<Handles> {
   readonly connector: Connector<Handles>;
-  #connection: Connection<Handles> | undefined;
+  #connection: LibraryConnection<Handles> | undefined;
 
   constructor(connector: Connector<Handles>) {
     this.connector = {
@@ -19,7 +19,7 @@ export class Noting<Handles> {
     };
   }
 
-  get connection(): Connection<Handles> {
+  get connection(): LibraryConnection<Handles> {
     return this.#connection!;
   }
 

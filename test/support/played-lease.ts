@@ -1,4 +1,4 @@
-import type { Connection, Connector, ConnectRequest } from '../../src/drivers/connector.js';
+import type { LibraryConnection, Connector, ConnectRequest } from '../../src/drivers/connector.js';
 import {
   BrowserPool,
   leaseBrowser,
@@ -21,7 +21,7 @@ export interface PlayedHandles {
 export type PlayedFacts = PlayedHandles & LeaseFacts;
 
 /** Replacements for the steps of the simulated library, which succeed immediately by default. */
-type Steps = Partial<Connection<PlayedHandles>> &
+type Steps = Partial<LibraryConnection<PlayedHandles>> &
   Partial<Pick<Connector, 'load' | 'refusal'>> & { connect?: (request: ConnectRequest) => unknown };
 
 /** The outcome of a call. */

@@ -1,4 +1,4 @@
-import type { Protocol } from '../../drivers/connector.js';
+import type { BrowserProtocol } from '../../drivers/connector.js';
 import type { ConnectExtension, Opening } from '../../drivers/extension.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import type { FeatureContext, LeaseFeature } from '../../lease/feature.js';
@@ -24,11 +24,11 @@ export class AllowedHosts implements LeaseFeature {
   /** The limit ends with its connection. */
   readonly needs = { cdp: 'allowedHosts', thisProcess: NO_DETACH };
   readonly #hosts: string;
-  readonly #protocol: Protocol;
+  readonly #protocol: BrowserProtocol;
   /** The number of refused requests, by their host. */
   readonly #refused = new Map<string, number>();
 
-  constructor(hosts: string, protocol: Protocol) {
+  constructor(hosts: string, protocol: BrowserProtocol) {
     this.#hosts = hosts;
     this.#protocol = protocol;
   }

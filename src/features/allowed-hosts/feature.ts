@@ -1,4 +1,4 @@
-import type { Protocol } from '../../drivers/connector.js';
+import type { BrowserProtocol } from '../../drivers/connector.js';
 import { lazy } from '../../shared/lazy.js';
 import { declareFeature } from '../declaration.js';
 import {
@@ -28,5 +28,8 @@ export const declared = declareFeature<Types>()({
 const load = lazy(() => import('./allowed-hosts.js'));
 
 /** @internal */
-export const create = async ({ allowedHosts, protocol }: AllowedHostsSettings & { protocol: Protocol }) =>
+export const create = async ({
+  allowedHosts,
+  protocol,
+}: AllowedHostsSettings & { protocol: BrowserProtocol }) =>
   allowedHosts === undefined ? undefined : new (await load()).AllowedHosts(allowedHosts, protocol);

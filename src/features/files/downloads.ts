@@ -19,7 +19,7 @@ import { delay } from '../../shared/clock.js';
 import { duration } from '../../shared/errors.js';
 import { DownloadError } from '../../shared/lease-errors.js';
 import { excerpt } from '../../shared/redact.js';
-import type { Download, DownloadsResult, DownloadsSettings, DownloadsSteps } from './options.js';
+import type { DownloadedFile, DownloadsResult, DownloadsSettings, DownloadsSteps } from './options.js';
 
 /** Bytes between two events of progress. */
 const PROGRESS_STEP = 4 * 1024 * 1024;
@@ -56,7 +56,7 @@ export class Downloads implements LeaseFeature {
   readonly needs: FeatureNeeds;
   readonly prepare?: () => Promise<void>;
   /** The files that have arrived so far. */
-  readonly files: Download[] = [];
+  readonly files: DownloadedFile[] = [];
   readonly summary: DownloadsResult = { downloads: this.files };
   readonly #options: DownloadsSettings | undefined;
   readonly #placeholders: PlaceholderFiles;
@@ -127,15 +127,15 @@ export class Downloads implements LeaseFeature {
  * is in `cleanupErrors`, and never fails the run.
  */
 class ArrivingFiles implements DownloadListener {
-  readonly #files: Download[];
+  readonly #files: DownloadedFile[];
   readonly maxSize: number;
   readonly #lease: Context;
   readonly #options: DownloadsSettings;
   readonly #running = new Map<BrowserDownload, Running>();
   /** The files that no task has received yet. */
-  #unclaimed: { readonly file: Download; readonly download: BrowserDownload }[] = [];
+  #unclaimed: { readonly file: DownloadedFile; readonly download: BrowserDownload }[] = [];
 
-  constructor(lease: Context, options: DownloadsSettings, files: Download[]) {
+  constructor(lease: Context, options: DownloadsSettings, files: DownloadedFile[]) {
     this.#lease = lease;
     this.#files = files;
     this.#options = options;
@@ -165,7 +165,7 @@ class ArrivingFiles implements DownloadListener {
     const { suggestedFilename } = download;
     const placed = await placeFile(from, this.#options.folder, { name: suggestedFilename, mustStay });
     const { sessionId, url } = this.#factsOf(download);
-    const file: Download = { ...placed, url, suggestedFilename };
+    const file: DownloadedFile = { ...placed, url, suggestedFilename };
     this.#files.push(file);
     this.#unclaimed.push({ file, download });
     this.#lease.emit({ type: 'downloaded', sessionId, download: file });
@@ -193,7 +193,7 @@ class ArrivingFiles implements DownloadListener {
   async settle(
     downloads: DownloadWatch | undefined,
     { owns = () => true, isCut = false, leaves = false }: SettleRequest = {},
-  ): Promise<readonly Download[]> {
+  ): Promise<readonly DownloadedFile[]> {
     const { signal } = this.#lease;
     const { timeout } = this.#options;
     const isAborted = () => isCut || signal.aborted;

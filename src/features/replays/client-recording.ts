@@ -159,8 +159,8 @@ export class ClientRecording {
     const recording = this.#started ?? (await this.#recording);
     if (!recording || recording.ended) return;
     const { sessionId, emit } = this.#lease;
-    recording.result ??= 'ok';
-    if (this.#settings.keepOnly === 'failures' && recording.result === 'ok') return this.discard();
+    recording.result ??= 'succeeded';
+    if (this.#settings.keepOnly === 'failures' && recording.result === 'succeeded') return this.discard();
     if (isReachable) await recording.takePicture();
     const finished = this.#finish(recording, isReachable, timeout);
     emit({ type: 'recording-stopped', sessionId, replay: this.replay! });

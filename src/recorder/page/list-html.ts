@@ -4,7 +4,7 @@ export const LIST_BODY = `
 <header class="bar">
   ${LOGO}<h1>Replays</h1><span class="badge" id="count" role="status"></span>
   <button id="failed" aria-pressed="false" hidden></button><span class="grow"></span>
-  <input type="search" id="search" placeholder="Name, tag, failed, ok" aria-label="Search by name, tag or result">
+  <input type="search" id="search" placeholder="Name, tag, failed, succeeded" aria-label="Search by name, tag or result">
 </header>
 <main class="content">
   <ul class="replays" id="replays" aria-label="Replays"></ul>

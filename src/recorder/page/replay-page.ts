@@ -43,7 +43,7 @@ export interface ReplayFacts extends Omit<RecordedSession, 'leaseId'> {
   readonly video: Omit<Video, 'path'> | undefined;
   readonly pictures?: ReplayPictures | undefined;
   /** Whether the lease, or a part of it, failed. Missing until the end. */
-  readonly result?: 'ok' | 'failed' | undefined;
+  readonly result?: 'succeeded' | 'failed' | undefined;
   /** Missing if no picture was masked. */
   readonly masked?: MaskedPictures | undefined;
 }

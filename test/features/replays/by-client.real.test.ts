@@ -63,7 +63,7 @@ describe.each(['playwright', 'puppeteer'] as const)('a service without recording
       leaseName: name,
       pool: 'shop',
       service: 'cdp',
-      result: 'ok',
+      result: 'succeeded',
     });
     expect(facts.masked).toBeUndefined();
     expect(facts.video!.size).toBeGreaterThan(1_000);

@@ -57,7 +57,7 @@ describeWithFirefox('a lease over WebDriver BiDi alone', () => {
     expect(run.replays).toMatchObject([{ name: 'buys', recorded_by: 'client' }]);
     const { facts, files } = readReplay(run.replays[0]!);
     expect(files).toEqual(COMPLETE);
-    expect(facts).toMatchObject({ state: 'ready', result: 'ok', leaseName: 'buys' });
+    expect(facts).toMatchObject({ state: 'ready', result: 'succeeded', leaseName: 'buys' });
     expect(facts.video!.size).toBeGreaterThan(1_000);
     expect(told(facts, 'navigation', 'page-opened').join()).toContain('Shop');
     await openReplay(person, run.replays[0]!.replay_view_url!, 'buys');

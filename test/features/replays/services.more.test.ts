@@ -51,7 +51,7 @@ async function expectReplay(
   const [replay] = run.replays;
   const { facts, files } = readReplay(replay!);
   expect(files).toEqual(COMPLETE);
-  expect(facts).toMatchObject({ state: 'ready', result: 'ok', service: service.name, pool: 'shop' });
+  expect(facts).toMatchObject({ state: 'ready', result: 'succeeded', service: service.name, pool: 'shop' });
   expect(told(facts, 'call')).toEqual([
     expect.stringContaining('call page.goto'),
     'call page.click("button")',

@@ -18,7 +18,7 @@ const ITEMS: readonly ListedReplay[] = [
     length: 8_000,
     facts: { result: 'failed', tags: { team: 'shop' }, service: 'kernel' },
   }),
-  item(OLD, 'an old book', '2026-02-03T00:00:00.000Z', { facts: { result: 'ok' } }),
+  item(OLD, 'an old book', '2026-02-03T00:00:00.000Z', { facts: { result: 'succeeded' } }),
   item(NEW, 'the failed login', '2026-02-05T00:00:00.000Z', { facts: { state: 'recording' } }),
 ];
 
@@ -55,7 +55,7 @@ it('opens a replay, also at the moment of its failure', async () => {
 
 it.each([
   ['FAILED', ['cart › pays']],
-  ['ok', ['an old book']],
+  ['succeeded', ['an old book']],
   ['team=shop', ['cart › pays']],
   ['login', ['the failed login']],
   ['cart ok', []],
@@ -120,7 +120,7 @@ it('can be used with the keyboard only', async () => {
 it('loads only the pictures in sight, and finds one of 2,000 replays', async () => {
   const many = Array.from({ length: 2_000 }, (_, index) => {
     const start = new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString();
-    return item(OLD, `test ${index}`, start, { facts: { result: index % 2 ? 'ok' : 'failed' } });
+    return item(OLD, `test ${index}`, start, { facts: { result: index % 2 ? 'succeeded' : 'failed' } });
   });
   const page = await person.open('about:blank');
   const requested = await watchRequests(page);

@@ -89,7 +89,7 @@ async function saveList(count: number): Promise<string> {
   const { pool, service } = facts([]);
   const states = [
     { state: 'ready', result: 'failed' },
-    { state: 'ready', result: 'ok' },
+    { state: 'ready', result: 'succeeded' },
     { state: 'recording' },
   ] as const;
   const items = states.slice(0, count).map((state, index) => ({

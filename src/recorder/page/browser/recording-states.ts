@@ -9,6 +9,6 @@ export const RECORDING_STATES: Readonly<Record<RecordingState, Badge>> = {
 };
 
 export const RESULTS: Readonly<Record<NonNullable<ReplayFacts['result']>, Badge>> = {
-  ok: ['Ok', 'good'],
+  succeeded: ['Succeeded', 'good'],
   failed: ['Failed', 'bad'],
 };
