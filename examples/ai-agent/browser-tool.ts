@@ -7,13 +7,13 @@ import { z } from 'zod';
 const LONGEST_TEXT = 4000;
 
 /** A tool for the AI SDK: opens a page in a leased browser, and reads it. */
-export function readPageTool(browser: PooledBrowser<{ page: Page }>) {
+export function readPageTool(lease: PooledBrowser<{ page: Page }>) {
   return tool({
     description: 'Opens a web page and returns its title and its text.',
     inputSchema: z.object({ url: z.url() }),
     // `use` replaces a connection that dropped while the model was thinking.
     execute: ({ url }) =>
-      browser.use(async ({ page }) => {
+      lease.use(async ({ page }) => {
         await page.goto(url);
         return { title: await page.title(), text: (await page.innerText('body')).slice(0, LONGEST_TEXT) };
       }),

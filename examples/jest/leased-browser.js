@@ -9,13 +9,13 @@ import { leaseBrowser } from 'pooled-browser/playwright';
 export function useLeasedBrowser(idOrName) {
   const pool = new BrowserPool(idOrName);
   const failed = [];
-  let browser;
+  let lease;
 
   beforeAll(async () => {
-    browser = await leaseBrowser(pool);
+    lease = await leaseBrowser(pool);
   }, 60_000);
   afterAll(async () => {
-    const { replays = [] } = (await browser?.release()) ?? {};
+    const { replays = [] } = (await lease?.release()) ?? {};
     await pool.close();
     const links = replays.map(({ replay_view_url: link }) => link).join(' ') || 'nothing was recorded';
     for (const name of failed) process.stderr.write(`Replay of "${name}": ${links}\n`);
@@ -24,7 +24,7 @@ export function useLeasedBrowser(idOrName) {
   return (name, fn) =>
     test(name, async () => {
       try {
-        await fn(browser.page);
+        await fn(lease.page);
       } catch (error) {
         failed.push(name);
         throw error;

@@ -6,16 +6,16 @@ import { leaseBrowser } from 'pooled-browser/playwright';
 export function useLeasedBrowser(idOrName) {
   const pool = new BrowserPool(idOrName);
   const failed = [];
-  let browser;
+  let lease;
 
   before(async () => {
-    browser = await leaseBrowser(pool);
+    lease = await leaseBrowser(pool);
   });
   afterEach(({ name, passed }) => {
     if (!passed) failed.push(name);
   });
   after(async () => {
-    const { replays = [] } = (await browser?.release()) ?? {};
+    const { replays = [] } = (await lease?.release()) ?? {};
     await pool.close();
     const links = replays.map(({ replay_view_url: link }) => link).join(' ') || 'nothing was recorded';
     for (const name of failed) console.log(`Replay of "${name}": ${links}`);
@@ -23,7 +23,7 @@ export function useLeasedBrowser(idOrName) {
 
   return {
     get page() {
-      return browser.page;
+      return lease.page;
     },
   };
 }

@@ -18,14 +18,14 @@ describe.each(DRIVERS)('leaseBrowser with $name', (driver) => {
   it('detaches a lease, which attachBrowser continues with the same page', async () => {
     const { pool, local } = used;
     const before = local.stats();
-    const browser = await driver.lease(pool, { name: 'agent-7' });
-    await browser.page.goto(titled('half done'));
-    const detached = await browser.detach();
-    expect(await browser.release()).toMatchObject({ released: 'left' });
+    const lease = await driver.lease(pool, { name: 'agent-7' });
+    await lease.page.goto(titled('half done'));
+    const detached = await lease.detach();
+    expect(await lease.release()).toMatchObject({ released: 'left' });
     expect(local.stats()).toMatchObject({ leased: 1, released: before.released });
     {
       await using again = await driver.attach(detached.secret, { pool });
-      expect(again.session).toMatchObject({ session_id: browser.session.session_id, name: 'agent-7' });
+      expect(again.session).toMatchObject({ session_id: lease.session.session_id, name: 'agent-7' });
       expect(await again.page.title()).toBe('half done');
     }
     // The browser was cleaned, also of what the earlier process opened.
@@ -63,25 +63,25 @@ describe.each(DRIVERS)('leaseBrowser with $name', (driver) => {
     bench.service.script('acquire', bench.grant);
     const types: string[] = [];
     const onEvent = ({ type }: RunEvent) => void types.push(type);
-    await using browser = await driver.lease(bench.pool, { reconnect: 'eager', onEvent });
-    await browser.use(({ page }) => page.goto(titled('before')));
-    const { page } = browser;
+    await using lease = await driver.lease(bench.pool, { reconnect: 'eager', onEvent });
+    await lease.use(({ page }) => page.goto(titled('before')));
+    const { page: first } = lease;
     const count = 'globalThis.calls = (globalThis.calls ?? 0) + 1';
-    const call = browser.use((lease) => lease.page.evaluate(`${count}; new Promise(() => {})`));
+    const call = lease.use(({ page }) => page.evaluate(`${count}; new Promise(() => {})`));
     const failure = call.catch((error: unknown) => error);
     // The browser executes commands in order, so the first call has reached it.
-    await browser.use((lease) => lease.page.evaluate('1'));
+    await lease.use(({ page }) => page.evaluate('1'));
     bench.road.lose('reset');
     expect(await failure).toBeInstanceOf(ConnectionDroppedError);
     await expect.poll(() => types).toContain('reconnected');
-    expect(browser.page).not.toBe(page);
-    expect(await browser.use((lease) => lease.page.title())).toBe('before');
-    expect(await browser.use((lease) => lease.page.evaluate('globalThis.calls'))).toBe(1);
+    expect(lease.page).not.toBe(first);
+    expect(await lease.use(({ page }) => page.title())).toBe('before');
+    expect(await lease.use(({ page }) => page.evaluate('globalThis.calls'))).toBe(1);
 
     // Also a connection that is not lost can be replaced.
-    await browser.reconnect();
-    expect(await browser.page.title()).toBe('before');
-    expect(await browser.release()).toMatchObject({ released: 'reused' });
+    await lease.reconnect();
+    expect(await lease.page.title()).toBe('before');
+    expect(await lease.release()).toMatchObject({ released: 'reused' });
     // Released once, and no message of the client reached the browser afterwards.
     await bench.settle();
   });
@@ -99,9 +99,9 @@ it.each<[what: string, use: (page: Page) => Promise<unknown>]>([
 ])(
   'a browser with %s of a lease that was detached is destroyed by the one that continues',
   async (what, use) => {
-    const browser = await leaseBrowser(used.pool);
-    await use(browser.page);
-    const { secret } = await browser.detach();
+    const lease = await leaseBrowser(used.pool);
+    await use(lease.page);
+    const { secret } = await lease.detach();
     const again = await attachBrowser(secret, { pool: used.pool });
     const { released, cleanupErrors } = await again.release();
     expect(released).toBe('destroyed');

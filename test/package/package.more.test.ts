@@ -200,10 +200,10 @@ export async function visit(signal: AbortSignal): Promise<string> {
   }
 }
 
-export async function lease(): Promise<string> {
+export async function urlOfLease(): Promise<string> {
   await using local = await startLocalPool({ pools: [{ name: 'scrapers', size: 1 }] });
-  await using leased = await leaseBrowser(new BrowserPool('scrapers', { baseUrl: local.baseUrl, token: local.token }));
-  return leased.page.url();
+  await using lease = await leaseBrowser(new BrowserPool('scrapers', { baseUrl: local.baseUrl, token: local.token }));
+  return lease.page.url();
 }
 `;
 }

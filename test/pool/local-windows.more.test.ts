@@ -15,9 +15,9 @@ const person = usePerson();
 it('gives the browsers of local the flags of the option args, and a live view that shows them', async () => {
   const local = { size: 1, args: ['--user-agent=flagged/1.0'], liveView: true, recordings: folder } as const;
   await using pool = new BrowserPool('views', { baseUrl: 'local', local });
-  await using browser = await leaseBrowser(pool);
-  expect(await browser.page.evaluate(() => navigator.userAgent)).toBe('flagged/1.0');
-  const view = await person.open(browser.liveViewUrl!);
+  await using lease = await leaseBrowser(pool);
+  expect(await lease.page.evaluate(() => navigator.userAgent)).toBe('flagged/1.0');
+  const view = await person.open(lease.liveViewUrl!);
   await view.locator('canvas[data-pictures]').waitFor();
 });
 

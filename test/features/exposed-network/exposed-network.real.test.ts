@@ -251,8 +251,8 @@ describe.each(DRIVERS)('$name', (driver) => {
     await using bench = await FaultBench.start(used.local);
     bench.service.script('acquire', bench.grant);
     const options = { reconnect: 'eager', exposeNetwork: '<loopback>' } as const;
-    await using browser = await driver.lease(bench.pool, options);
-    await browser.use(async ({ page }) => {
+    await using lease = await driver.lease(bench.pool, options);
+    await lease.use(async ({ page }) => {
       await page.goto(app);
       await page.evaluate(`fetch('/events').then(async ({ body }) => {
         const reader = body.getReader();
@@ -261,22 +261,22 @@ describe.each(DRIVERS)('$name', (driver) => {
       })`);
     });
     bench.road.lose('reset');
-    const evaluate = (code: string) => browser.use(({ page }) => page.evaluate<unknown>(code));
+    const evaluate = (code: string) => lease.use(({ page }) => page.evaluate<unknown>(code));
     const again = () => evaluate('fetch("/gzip").then((response) => response.text())');
     await expect.poll(() => again().catch(() => '')).toBe('compressed');
     // A response that was read in parts has failed, and another one can be read so.
     expect(await evaluate('globalThis.left')).toBe('TypeError: network error');
     const first = `fetch('/events').then(async ({ body }) => new TextDecoder().decode((await body.getReader().read()).value))`;
     expect(await evaluate(first)).toBe('data: an event\n\n');
-    expect(await browser.release()).toMatchObject({ released: 'reused' });
+    expect(await lease.release()).toMatchObject({ released: 'reused' });
   });
 });
 
 it('goes on when only its own WebSocket was lost, and an EventSource misses no event', async () => {
   await using bench = await FaultBench.start(used.local);
   bench.service.script('acquire', bench.grant);
-  await using browser = await playwright.leaseBrowser(bench.pool, { exposeNetwork: '<loopback>' });
-  const seen = await browser.use(async ({ page }) => {
+  await using lease = await playwright.leaseBrowser(bench.pool, { exposeNetwork: '<loopback>' });
+  const seen = await lease.use(async ({ page }) => {
     await page.goto(app);
     await page.evaluate(`globalThis.seen = [];
       new EventSource('/live').onmessage = ({ data }) => seen.push(data);

@@ -18,8 +18,8 @@ if (how === 'embedded') {
 } else {
   // A listener that runs once decides about the signal: the program ends by it.
   if (how === 'SIGINT') process.once('SIGINT', () => setTimeout(() => process.exit(5), 300));
-  const browser = await leaseBrowser('default', { releaseOnCrash: how === 'SIGKILL' });
-  console.log(await browser.use(visit));
+  const lease = await leaseBrowser('default', { releaseOnCrash: how === 'SIGKILL' });
+  console.log(await lease.use(visit));
   const end = {
     exit: () => process.exit(3),
     exception: () =>
