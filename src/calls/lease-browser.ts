@@ -104,7 +104,7 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
     use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value>;
     /**
      * Replaces the connection, and with it `browser` and `page` of this object.
-     * Contexts of the old connection may be gone.
+     * Contexts of the old connection may no longer exist.
      *
      * @throws `BrowserLostError` if the session is over.
      */

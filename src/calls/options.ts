@@ -227,7 +227,7 @@ export const sessionLeaseChecks = checksOf<SessionLeaseOptions<never>>()({
 
 /** Each option of a lease is of one of these callers. */
 const allChecks = { ...runChecks, ...heldLeaseChecks };
-/** Calculated at the first call: an import checks no options. */
+/** The defaults are calculated at the first call: an import checks no options. */
 let defaults: Checked<typeof allChecks> | undefined;
 
 /** All options of a lease with their defaults: those of the heart, and those of its features. */

@@ -36,7 +36,7 @@ export interface ProxyPlan {
   readonly endpoints: readonly ProxyEndpoint[];
   /** Why a client is refused whose browser `ProxyServer.lease` has not leased. Undefined: one is leased for the client. */
   readonly notLeased: string | undefined;
-  /** The secret in the address. Undefined: a random one, or none. */
+  /** The secret in the address. If it is undefined, the secret is random, or there is none. */
   readonly ownSecret?: string | undefined;
   /** The browsers that outlive the proxy. Undefined: none. */
   readonly kept?: Pick<KeptBrowsers, 'note' | 'has' | 'remove' | 'close'> | undefined;
@@ -76,7 +76,7 @@ interface Opened {
   readonly why?: string;
 }
 
-/** What a client may know of the lease of its browser. Times are in ms. */
+/** What a client receives about the lease of its browser. Times are in ms. */
 export interface ProxiedLease {
   readonly sessionId: string;
   /** Since the browser was leased. */
@@ -234,7 +234,7 @@ export class ProxiedBrowser {
     return this.#connected !== undefined;
   }
 
-  /** Undefined before its lease and after it. */
+  /** The lease; undefined before its beginning and after its end. */
   get lease(): ProxiedLease | undefined {
     if (!this.#connected || this.over.aborted) return undefined;
     const { context, features } = this.#connected;

@@ -75,7 +75,7 @@ interface Place {
   readonly isOfLease: boolean;
   /** A program asks for a person. */
   readonly isHandoff: boolean;
-  /** Of a client with another protocol than the browser. */
+  /** The endpoint for a client with another protocol than the browser. */
   readonly endpoint: ProxyEndpoint | undefined;
   /** Id of the browser extension that sends the request. */
   readonly extension: string | undefined;
@@ -305,7 +305,7 @@ export class ProxyServer implements AsyncDisposable {
     };
   }
 
-  /** Without a secret, only these headers tell a page from a program: GET of another site has no Origin, and leases a browser. */
+  /** Without a secret, only these headers distinguish a page from a program: GET of another site has no Origin, and leases a browser. */
   #pageFault({ origin, 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): string | undefined {
     if (this.#prefix !== '') return undefined;
     return origin !== undefined || site !== 'none' ? 'Requests of pages are refused.' : undefined;

@@ -21,7 +21,7 @@ export interface Timings extends FeatureTimes {
   readonly cleanup?: number;
   /** The release requests. */
   readonly release?: number;
-  /** From the call to its end. */
+  /** The time from the call to its end. */
   readonly total: number;
 }
 

@@ -107,7 +107,7 @@ class OwnContext {
       this.#cdp.send('Target.closeTarget', { targetId }).catch(() => {});
     await Promise.all([...pages, ...workers].map(close));
     const ended = this.#ended;
-    // The next look at all targets shows it, and the end of a service worker, of which no event tells.
+    // The next look at all targets shows it, and the end of a service worker, which no event reports.
     if (!ended) return;
     let asked = clock.now();
     await until(RUNNING, async () => {

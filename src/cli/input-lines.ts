@@ -4,7 +4,7 @@ import { CliError, EXIT } from './errors.js';
 /** A line of the inputs, without its line feed. */
 export interface InputLine {
   readonly text: string;
-  /** From 1. */
+  /** The number of the line, from 1. */
   readonly number: number;
 }
 

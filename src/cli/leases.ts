@@ -107,7 +107,7 @@ async function listLeases({ client, service }: PoolCore, signal: AbortSignal): P
   return [...found.values()].flatMap((session) => activeLease(session, leasesAgain(service)) ?? []);
 }
 
-/** Undefined for a session of another program. */
+/** Returns the lease of a session; undefined for a session of another program. */
 function activeLease(session: ListedSession, isLeasedAgain: boolean): ActiveLease | undefined {
   const { lease, mark, createdAt } = session;
   if (lease === undefined) return undefined;

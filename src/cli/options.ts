@@ -8,7 +8,7 @@ import { environment } from '../shared/environment.js';
 export interface ServiceOptions {
   baseUrl?: string | undefined;
   service?: string | undefined;
-  /** Of the commands that lease browsers. */
+  /** The flag `--headful` of the commands that lease browsers. */
   headful?: true | undefined;
 }
 

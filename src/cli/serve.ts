@@ -120,7 +120,7 @@ interface ServingEvent {
   type: 'serving';
   browser: LocalBrowserKind;
   baseUrl: string;
-  /** Missing when the environment sets the token. */
+  /** The token; missing when the environment sets it. */
   token?: string;
   pools: readonly { name: string; size: number }[];
   /** Contains a secret: everybody with this URL sees all browsers. */

@@ -110,7 +110,7 @@ export async function refuseLocal(options: ServiceOptions): Promise<void> {
   if (baseUrl === 'local') throw new CliError(NO_SERVICE, EXIT.usage);
 }
 
-/** Of requests that belong to no pool. */
+/** The name of the pool in requests that belong to no pool. */
 export const NO_POOL = 'none';
 
 /** The token of the environment, or of the service's own variable; undefined if the service needs none. */

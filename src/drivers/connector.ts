@@ -134,7 +134,7 @@ export interface LibraryConnection<Handles> {
    * have this method, a lease has no artifacts.
    */
   observe?(request: ObserveRequest<Handles>): Observation;
-  /** Adds what to do to the message of an error of the library, which does not know of the lease. */
+  /** Adds what to do to the message of an error of the library, whose text does not mention the lease. */
   explain?(error: unknown): void;
   /** Returns the CDP id of a page, to find out which downloads it started. */
   pageId?(handles: Handles): Promise<string>;

@@ -31,7 +31,7 @@ export interface ContextLibrary<Browser, Page, Context, Options> {
   reset(context: Context, page: Page, options: Options | undefined): Promise<unknown>;
 }
 
-/** Errors of a browser that is gone, which another browser may not have. */
+/** Errors of a browser that has ended, which another browser may not have. */
 const GONE = /closed|crash|disconnect|detached|timeout/i;
 
 /** How often a context or a page is opened at most. */

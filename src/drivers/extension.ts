@@ -45,7 +45,7 @@ interface UsedLibrary {
 export interface ConnectExtension {
   /** The library has connected. Called with its browser before it has a page for the callback, by a library that can. */
   useBrowser?(browser: object | undefined): Promise<void>;
-  /** Adds what to do to the message of an error of the library, which does not know of the lease. */
+  /** Adds what to do to the message of an error of the library, whose text does not mention the lease. */
   explain?(error: unknown): void;
   /** Ends before the browser is cleaned: afterwards, no response to a request of the lease may arrive. */
   stop?(): Promise<void>;

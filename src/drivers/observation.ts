@@ -51,7 +51,7 @@ export interface Observation {
   screenshots(): (() => Promise<Uint8Array>)[];
   /** Removes the listeners. */
   stop(): void;
-  /** Only of a library that records traces. */
+  /** The trace; only a library that records traces has it. */
   readonly trace?: {
     /** Begins to record the context of `handles`. */
     start(): Promise<unknown>;

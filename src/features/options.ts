@@ -26,15 +26,15 @@ type ChecksFor<One extends Caller> = object &
 
 /** The options of all callers that acquire. */
 export interface FeatureAcquireOptions extends Added<'acquire'> {}
-/** Of all that connect. */
+/** The options of all functions that connect. */
 export interface FeatureConnectOptions extends Added<'connect'> {}
-/** Of all that acquire and connect. */
+/** The options of all functions that acquire and connect. */
 export interface FeatureLeaseOptions extends Added<'lease'> {}
-/** Of all. */
+/** The options of all functions. */
 export interface FeatureReleaseOptions extends Added<'release'> {}
-/** Of the proxy, beside those of `acquire` and `release`. */
+/** The options of the proxy, beside those of `acquire` and `release`. */
 export interface FeatureProxyOptions extends Added<'proxy'> {}
-/** Of `withPooledBrowser`. */
+/** The options of `withPooledBrowser`. */
 export interface FeatureRunOptions extends Added<'run'> {}
 /** The parts of a result. */
 export interface FeatureResults extends Added<'result'> {}

@@ -71,7 +71,7 @@ export class RecordFile {
   readonly #file: FileHandle;
   readonly #path: string;
   readonly #lock: FileLock;
-  /** Of the file, which another program may replace by one with the same path. */
+  /** The inode of the file, which another program may replace by one with the same path. */
   readonly #id: number;
   /** Number of bytes in the file. */
   #size: number;

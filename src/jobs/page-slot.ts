@@ -6,7 +6,7 @@ import type { TaskContext } from './task-context.js';
 /** Timeout for opening, resetting or closing a workspace, in ms. */
 const STEP_TIMEOUT = 10_000;
 
-/** What a slot needs to know of the job and its browser. */
+/** What a slot needs of the job and its browser. */
 interface SlotPlan<Handles> {
   readonly isolation: Isolation;
   readonly open: (isolation: Isolation, contextOptions: object | undefined) => Promise<Workspace<Handles>>;

@@ -18,7 +18,7 @@ export interface Reservation {
   cancel(goesBack: boolean): void;
 }
 
-/** What a page knows of its task. */
+/** The facts that a page has of its task. */
 export type TaskOfPage<Input, Value, Session extends object> = Pick<
   Task<Input, Value, Session>,
   'input' | 'index' | 'attempts' | 'taskTimeout' | 'artifacts' | 'downloads' | 'moment'

@@ -28,7 +28,7 @@ export class Task<Input, Value, Session extends object> {
   readonly index: number;
   /** The host that the input concerns, if it has limits. */
   readonly host: string | undefined;
-  /** Of each attempt, in ms. */
+  /** Time of each attempt, in ms. */
   readonly taskTimeout: number;
   /** Paths of the artifacts of all attempts. */
   readonly artifacts: string[] = [];

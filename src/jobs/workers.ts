@@ -37,7 +37,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
   /** Number of browsers that work now. */
   #open = 0;
   /** A worker that had its last browser from a later pool asks all pools in their order: one at a time, because it may wait for long. */
-  #isLookingBack = false;
+  #isTryingFirstPools = false;
   /** When a browser was last granted, opened or released. */
   #lastOpen = Number.NEGATIVE_INFINITY;
 
@@ -99,17 +99,17 @@ export class Workers<Handles, Input, Value, Session extends object> {
   /** Leases from the pool that the worker had its last browser from, or from one before it. */
   async #leaseFrom(position: PoolPosition, signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
     const { pools } = this.#job;
-    const looksBack = position.at > 0 && !this.#isLookingBack;
-    const [first = pools[0], ...others] = looksBack
+    const triesFirstPools = position.at > 0 && !this.#isTryingFirstPools;
+    const [first = pools[0], ...others] = triesFirstPools
       ? pools
       : [...pools.slice(position.at), ...pools.slice(0, position.at)];
-    if (looksBack) this.#isLookingBack = true;
+    if (triesFirstPools) this.#isTryingFirstPools = true;
     try {
       const lease = await this.#lease([first, ...others], signal);
       position.at = pools.findIndex((pool) => pool === lease.context.pool.api);
       return lease;
     } finally {
-      if (looksBack) this.#isLookingBack = false;
+      if (triesFirstPools) this.#isTryingFirstPools = false;
     }
   }
 

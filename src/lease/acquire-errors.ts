@@ -13,7 +13,7 @@ export interface Attempts {
   readonly elapsed: number;
 }
 
-/** The pools that were asked, with the last error of each. Undefined: it just had no browser. */
+/** The pools that were asked, with the last error of each. The error is undefined if the pool only had no browser. */
 export type Reasons = ReadonlyMap<PoolCore, Error | undefined>;
 
 /** No connection to a service was opened within `unreachableTimeout`. */

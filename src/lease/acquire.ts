@@ -19,7 +19,7 @@ export type PoolCores<Session extends object> = readonly [PoolCore<Session>, ...
 export interface AcquireOrder<Session extends object> {
   readonly pools: PoolCores<Session>;
   readonly settings: CallSettings;
-  /** Of the call: its abort ends the wait. */
+  /** The abort of the call, which ends the wait. */
   readonly abort: Abortable;
   /** Its number in the order of all calls of this process. */
   readonly number: number;
@@ -387,7 +387,7 @@ export class Acquisition<Session extends object> {
 
 interface VisitPlan<Session extends object> extends Pick<Caller<GrantReply>, 'number' | 'kind' | 'retry'> {
   readonly requests: Pick<Acquisition<Session>, 'send' | 'release'>;
-  /** Of the call. */
+  /** The deadline of the call. */
   readonly deadline: LinkedAbort;
   /** Milliseconds until the next pool is asked. `Infinity`: there is no other. */
   readonly time: number;
@@ -468,7 +468,7 @@ class Visit<Session extends object> implements Caller<GrantReply> {
     return Math.min(deadline.timeLeft, Math.max(0, time - this.#elapsed));
   }
 
-  /** Also ends the wait of a caller in the line, which sends no request. */
+  /** Ends the wait, also that of a caller in the queue, which sends no request. */
   #watch(): void {
     const left = this.#timeToReach;
     if (left === Number.POSITIVE_INFINITY) return;

@@ -7,7 +7,7 @@ import type { SocketEnd } from '../wire/forms.js';
 
 /**
  * What a feature adds to the life of one lease. All members are optional, and a feature keeps its state itself. A feature whose
- * option is off does not exist: `create` of its folder sees all options. Features do not know each other. A hook that takes time is
+ * option is off does not exist: `create` of its folder sees all options. Features do not depend on each other. A hook that takes time is
  * called on all of them at the same time, and the next step begins when all have ended, also if one has failed; after an abort, which
  * they see in their signal, the end begins at once. The others are called in the order of the set. No two features may add the same
  * field to the request: the call fails. In the results, the later one wins.
@@ -145,7 +145,7 @@ export interface WorkPart {
 export interface Work<Step extends AnyStep = AnyStep> extends Omit<WorkPart, 'kind' | 'handles'> {
   readonly kind: 'lease' | WorkPart['kind'];
   readonly lease: FeatureContext<Step>;
-  /** Missing if another program connects. */
+  /** The connection; missing if another program connects. */
   readonly connection: WorkConnection | undefined;
   readonly handles: object | undefined;
 }
@@ -171,7 +171,7 @@ export type EndWork<Result = object> = (end: WorkEnd | undefined) => Promise<Res
 
 export interface LeaseEnding<Step extends AnyStep = AnyStep> {
   readonly lease: FeatureContext<Step>;
-  /** Missing if another program used the browser. */
+  /** The connection; missing if another program used the browser. */
   readonly connection: WorkConnection | undefined;
   readonly status: 'succeeded' | 'failed';
   /** Why it failed. */

@@ -182,7 +182,7 @@ async function connect<Session extends object, Features extends FeatureSet>(
   return link ? new ConnectedLease(call, browser, link) : new Lease(call, browser);
 }
 
-/** What the failure to connect to a browser means for its pool. Undefined: it ends the call. */
+/** What the failure to connect to a browser means for its pool. Returns undefined if the failure ends the call. */
 function outcomeOf<Session extends object>(
   error: unknown,
   { endsWith, context: { pool } }: HeldBrowser<Session>,

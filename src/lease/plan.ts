@@ -13,7 +13,7 @@ export interface LeasePlan<Session extends object = object, Features extends Fea
   readonly pools: readonly [PoolApi<Session>, ...PoolApi<Session>[]];
   readonly settings: LeaseSettings<Session>;
   readonly features: Features;
-  /** How to connect. Undefined: another program connects. */
+  /** The connector; undefined if another program connects. */
   readonly connector?: Connector;
   /** Loads what connects, and what cleans a browser. */
   readonly loadDrivers: LoadDrivers;

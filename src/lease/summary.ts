@@ -37,7 +37,7 @@ export function isReleaseChoice(value: unknown): value is ReleaseChoice {
 /** Milliseconds in each stage; a stage that was not reached is missing. */
 interface StageTimes {
   readonly [stage: string]: number;
-  /** From the call to its end. */
+  /** The time from the call to its end. */
   readonly total: number;
 }
 

@@ -28,7 +28,7 @@ export interface LocalPool extends AsyncDisposable {
   readonly token: string;
   /**
    * URL of a page that shows browsers, leases and recordings. It contains a secret, and works until
-   * the pool closes. Not enumerable.
+   * the pool closes. The property is not enumerable.
    */
   readonly dashboardUrl: string;
   /** Names of the pools. */
@@ -40,7 +40,7 @@ export interface LocalPool extends AsyncDisposable {
    */
   stats(pool?: string): LocalPoolStats;
   /**
-   * Ends all waiting requests, WebSockets, browsers and profile folders. Resolves when they are gone. Further calls have
+   * Ends all waiting requests, WebSockets, browsers and profile folders. Resolves when they have ended. Further calls have
    * no effect.
    */
   close(): Promise<void>;

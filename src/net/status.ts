@@ -45,7 +45,7 @@ const TABLE: Readonly<Record<number, StatusMeaning>> = {
   410: { ...SESSION_ENDED, isAbsent: true },
   429: OVERLOADED,
   501: { ...FAILED, isAbsent: true },
-  // These two come from a gateway, which does not know what the service did.
+  // These two come from a gateway, which has no information about what the service did.
   502: { ...FAILED, release: 'unknown' },
   503: OVERLOADED,
   504: { ...OVERLOADED, release: 'unknown' },

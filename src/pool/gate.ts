@@ -16,7 +16,7 @@ const TOGETHER = 100;
 const RELEASES_A_PROBE = 4;
 /**
  * How the pause between two requests to a full service grows, and how long it gets in ms. A random part keeps processes apart. A process
- * that has leases asks more rarely, because their releases tell it of places: so the others get their turn.
+ * that has leases asks more rarely, because its own releases show it that a browser is free: so the others get their turn.
  */
 const FULL_PAUSES = {
   withLeases: { factor: 2, longest: 1500 },
@@ -40,7 +40,7 @@ export interface Answer {
 export interface Permission {
   /** Aborts when nobody waits for the request: what is not written yet is not sent. */
   readonly signal: AbortSignal;
-  /** For how many ms the service may let the request wait: whole seconds. `Infinity`: the service decides. */
+  /** The time that the service may let the request wait, in ms: whole seconds. With `Infinity`, the service decides. */
   readonly wait: number;
   /** The request is written: from now on, it may lease a browser. */
   readonly onWrite: () => void;
@@ -56,7 +56,7 @@ export interface Caller<Reply> {
   /** Most leases of this process at once. */
   readonly limit: number;
   readonly retry: Backoff;
-  /** For how many ms it wants the service to let a request wait. `Infinity`: the service decides. */
+  /** The time that it wants the service to let a request wait, in ms. With `Infinity`, the service decides. */
   readonly wait: number;
   /** Sends one request. Its answer is read also if nobody waits for it any more. */
   readonly send: (permission: Permission) => Promise<Reply>;
@@ -112,7 +112,7 @@ export interface Served<Reply> {
  * - When the next request may be sent depends on what the answers have shown: see `Pace`.
  */
 export class Gate<Reply extends Answer> {
-  /** In the order of the calls. */
+  /** The waiting callers, in the order of the calls. */
   readonly #line: Place<Reply>[] = [];
   readonly #open = new Set<Request<Reply>>();
   readonly #pace: Pace;
@@ -475,7 +475,7 @@ class Pace {
     return this.isDown && (open > 0 || this.#opensAt > clock.now()) ? this.#fault : undefined;
   }
 
-  /** Milliseconds until a request may be sent beside the open ones. Undefined: one of these must be answered first. */
+  /** Milliseconds until a request may be sent beside the open ones. It is undefined if one of these must be answered first. */
   pauseBefore(open: number): number | undefined {
     if (open >= MOST_OPEN) return undefined;
     if (this.#hasCredit) return 0;

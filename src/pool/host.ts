@@ -14,7 +14,7 @@ import { SpareConnection } from '../net/spare-connection.js';
 interface OpenHost {
   /** The first request opens a connection. */
   readonly connections: Connections;
-  /** For the next WebSocket. */
+  /** The connection for the next WebSocket. */
   readonly spare: SpareConnection;
   /** The process that serves local browsers. */
   readonly local: LocalService | undefined;

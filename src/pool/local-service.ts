@@ -30,7 +30,7 @@ export interface LocalServiceSettings {
   readonly args?: readonly string[] | undefined;
   /** Absolute path of the folder of the recordings. */
   readonly recordings: string;
-  /** Every lease is limited to some hosts: no page may send UDP packets, which know no such limit. */
+  /** Every lease is limited to some hosts: no page may send UDP packets, to which no such limit applies. */
   readonly isLimited: boolean;
   /** The service ends with this process, and writes its address into the folder. Otherwise it ends with its input. */
   readonly shared?: { readonly owner: number; readonly folder: string };

@@ -56,7 +56,7 @@ const TOKEN_VARIABLE = 'BROWSER_POOL_ACCESS_TOKEN';
 /** A service, and the address of its requests. */
 interface ServiceAt {
   readonly service: BrowserService;
-  /** Undefined if nobody named one. */
+  /** The base URL; undefined if none was named. */
   readonly baseUrl: string | undefined;
 }
 

@@ -156,7 +156,7 @@ export class ReleaseHelper {
     guard.start(this.#messages(({ isGuarded }) => isGuarded));
   }
 
-  /** All that a new process must know. */
+  /** All that a new process needs. */
   #messages(isMeant: (held: HeldTicket) => boolean): ReleaseMessage[] {
     const leases = [...this.#held].filter(([, held]) => isMeant(held));
     const { route, token } = this.#access();
@@ -186,7 +186,7 @@ function linesOf(messages: readonly ReleaseMessage[]): string {
 /** The process that releases browsers after this one. */
 class Guard {
   readonly #onEnd: (failure?: string) => void;
-  /** Undefined before the start, and if the process could not start. */
+  /** The process; undefined before its start, and if it could not start. */
   #process: ChildProcess | undefined;
 
   /** @param onEnd Receives the reason if the program did not run. */

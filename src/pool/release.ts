@@ -42,7 +42,7 @@ export function replyOf({ status, body, headers }: HttpResponse): Reply {
 
 export interface OwnerReply extends Reply {
   readonly to: 'release' | 'owner';
-  /** Of a successful answer to the check of the owner. */
+  /** Whether the lease is still ours, by a successful answer to the check of the owner. */
   readonly isOurs?: boolean;
 }
 
@@ -122,7 +122,7 @@ const LONGEST_PART = 1 / 2;
 /** Shortest timeout of a request in ms, if there is time. */
 const SHORTEST_REQUEST = 1000;
 
-/** Of the check before the cleaning of a browser, in ms. */
+/** Time of the check before the cleaning of a browser, in ms. */
 const CHECK_TIMEOUT = 5000;
 
 /** Sends a request of a release. Never rejects. */

@@ -185,7 +185,7 @@ async function saveList(folder: string): Promise<void> {
   await saveListPage(join(folder, LIST), items);
 }
 
-/** Undefined for what this library did not write. */
+/** Returns undefined for a file that this library did not write. */
 function listed(kept: Record<string, unknown>, folder: string): ListedReplay | undefined {
   const { title, length, failedAt, state, result } = kept;
   const isKnown =

@@ -8,7 +8,7 @@ export type RecordingMessage =
   /** Somebody else has completed or removed it. */
   | { readonly dropped: string };
 
-/** From that process, each in a line. */
+/** The messages from that process, each in a line. */
 export type RecordingAnswer =
   /** What writes the videos. Missing if this machine has nothing that can. */
   | { readonly encoder?: 'chromium' | 'ffmpeg' | undefined }

@@ -55,7 +55,7 @@ export class PageEvents {
 
   /**
    * Runs the scripts in a page, or in a frame of another site. They always run: `RecordedPages` needs interactions to choose
-   * the page, and the times of its pictures, and needs to know what the pictures may not show.
+   * the page, and the times of its pictures, and needs the list of what the pictures may not show.
    */
   enableScripts(page: CdpSession): void {
     const { name: worldName, script: maskScript } = this.#world;
@@ -189,7 +189,7 @@ interface AttachedToTarget {
 interface Frame {
   readonly id: string;
   readonly loaderId: string;
-  /** Missing for the main frame. */
+  /** The frame above; missing for the main frame. */
   readonly parentId?: string;
   readonly url: string;
   readonly unreachableUrl?: string;

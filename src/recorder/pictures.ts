@@ -272,7 +272,7 @@ class PagePictures {
     this.#wake();
   }
 
-  /** Resolves to the milliseconds that it took, without the wait for what the masks need to know, which costs nothing. */
+  /** Resolves to the milliseconds that it took, without the wait for the data of the masks, which costs nothing. */
   async #takePicture(session: CdpSession): Promise<number> {
     const requests = [...this.#requests];
     const since = this.#hintedAt ?? clock.now();

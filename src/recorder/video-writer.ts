@@ -16,7 +16,7 @@ const VIDEO_TYPE = 'video/webm';
 export interface EncodingBrowser {
   /** Opens clients of it. */
   readonly source: CdpSource;
-  /** Missing for one that goes on. */
+  /** Ends the browser; missing for one that continues. */
   kill?(): Promise<void>;
 }
 

@@ -69,7 +69,7 @@ export interface LeaseRequest {
   readonly startUrl?: string | undefined;
   /** What the session should have. Its fields are added to the body of the request: only a service without one needs it. */
   readonly sessionOptions?: SessionOptions | undefined;
-  /** Seconds to wait for a browser; undefined if the service decides. Only for a service with `waits: 'asked'`. */
+  /** Seconds to wait for a browser; undefined if the service decides. It exists only for a service with `waits: 'asked'`. */
   readonly wait?: number | undefined;
   /** The session must survive a lost connection: `reconnect`, `detach`, or another program uses it. */
   readonly keepAlive: boolean;

@@ -16,7 +16,7 @@ import { profileBy, proxyAs } from './session-fields.js';
 export interface BrowserUseSession {
   /** Identifier of the session. */
   readonly id: string;
-  /** URL for the Chrome DevTools Protocol: a WebSocket, or an https address that names it. A secret. */
+  /** URL for the Chrome DevTools Protocol: a WebSocket, or an https address that names it. It is a secret. */
   readonly cdpUrl: string;
   /** URL of a page to watch and control the browser. */
   readonly liveUrl?: string | null;

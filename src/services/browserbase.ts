@@ -50,7 +50,7 @@ export interface BrowserbaseOptions {
   region?: 'us-west-2' | 'us-east-1' | 'eu-central-1' | 'ap-southeast-1' | undefined;
   /** Seconds after which the service ends the session, 60 to 21,600. */
   timeout?: number | undefined;
-  /** The session survives its connections. Default: only with the option `reconnect`. Not in every plan. */
+  /** The session survives its connections. Default: only with the option `reconnect`. Not every plan has it. */
   keepAlive?: boolean | undefined;
   /** `true`: the service's own proxies; or a list of proxies. */
   proxies?: boolean | readonly object[] | undefined;

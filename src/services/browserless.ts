@@ -7,13 +7,13 @@ import { withSessionFields } from './check-service.js';
 export interface BrowserlessSession {
   /** Identifier of the session; of a connection its `trackingId`. */
   readonly id: string;
-  /** WebSocket URL for the Chrome DevTools Protocol; contains the token. Only of the Session API. */
+  /** WebSocket URL for the Chrome DevTools Protocol; contains the token. Only the Session API returns it. */
   readonly connect?: string;
   /** The same under another name: the documentation of the Session API uses both. */
   readonly browserWSEndpoint?: string;
-  /** URL that ends the session; contains the token. Only of the Session API. */
+  /** URL that ends the session; contains the token. Only the Session API returns it. */
   readonly stop?: string;
-  /** Milliseconds after which the service ends the session. Only of the Session API. */
+  /** Milliseconds after which the service ends the session. Only the Session API returns it. */
   readonly ttl?: number;
   /** Fields that this version of the library does not know. */
   readonly [field: string]: unknown;
@@ -32,7 +32,7 @@ export interface BrowserlessOptions {
   path?: string | undefined;
   /** Launch options of the browser (`args`, `headless`, `stealth`, …), sent as the parameter `launch`. */
   launch?: object | undefined;
-  /** Milliseconds after which the service closes the connection. Default: the service's, 30,000. Not with `session`. */
+  /** Milliseconds after which the service closes the connection. Default: the service's, 30,000. It can't be used with `session`. */
   timeout?: number | undefined;
   /** Further parameters of the WebSocket, such as `blockAds`. */
   parameters?: Readonly<Record<string, string | number | boolean>> | undefined;

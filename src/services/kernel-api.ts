@@ -38,7 +38,7 @@ export interface BrowserSession {
   readonly chrome_policy?: Readonly<Record<string, unknown>>;
   /** Tags of this lease. */
   readonly tags?: Readonly<Record<string, string>>;
-  /** When the session was soft-deleted, ISO 8601. Only for deleted sessions. */
+  /** When the session was soft-deleted, ISO 8601. Only deleted sessions have it. */
   readonly deleted_at?: string;
   /** Resources that the session used: milliseconds since the browser started. */
   readonly usage?: { readonly uptime_ms?: number };

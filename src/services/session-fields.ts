@@ -1,6 +1,6 @@
 import type { FieldsOf, SessionOptions } from './browser-service.js';
 
-/** A service that knows profiles only by their ids, or only by their names. */
+/** A service that identifies profiles only by their ids, or only by their names. */
 export function profileBy(
   kind: 'id' | 'name',
   fields: (key: string, save: boolean | undefined) => object | string,

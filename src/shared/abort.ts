@@ -40,7 +40,7 @@ function listenTo(signal: AbortSignal) {
 
 const NONE: readonly (() => void)[] = [];
 
-/** What tells of an abort, also without its signal. */
+/** What reports an abort, also without its signal. */
 export type Abortable = Pick<LinkedAbort, 'isAborted' | 'signal' | 'onAbort' | 'throwIfAborted'>;
 
 /**

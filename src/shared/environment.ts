@@ -61,7 +61,7 @@ export const environment = {
   /** The folders of installed programs on Windows, of the user and of the machine. */
   windowsPrograms: () =>
     ['LOCALAPPDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)'].flatMap((name) => read(name) ?? []),
-  /** What a browser or a helper process needs, without secrets. Without NODE_OPTIONS, whose loaders belong to this program. */
+  /** What a browser or a helper process needs, without secrets, and without NODE_OPTIONS, whose loaders belong to this program. */
   forHelperProgram: (): NodeJS.ProcessEnv => helperVariables(process.env),
   /**
    * All variables but those with secrets, for a program of the user.

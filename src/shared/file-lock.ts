@@ -20,7 +20,7 @@ const LONGEST_HOST = 100;
 export interface LockErrors {
   /** The lock can't be written. @param why Message of the cause. */
   readonly cannotLock: (path: string, why: string, cause: unknown) => Error;
-  /** @param who The process that holds the lock. Undefined if nobody knows. */
+  /** @param who The process that holds the lock. Undefined if the lock does not name it. */
   readonly inUse: (path: string, who: string | undefined) => Error;
 }
 
@@ -40,7 +40,7 @@ interface SeenLock {
 
 /**
  * Locks a file against other processes, with a file `<path>.lock` beside it, which this process touches every second. A lock is
- * replaced if its process is known to be gone, or if nobody touches the lock for 10 s. No clocks are compared: the other process may
+ * replaced if its process has certainly ended, or if nobody touches the lock for 10 s. No clocks are compared: the other process may
  * run on another machine.
  */
 export class FileLock {
@@ -121,7 +121,7 @@ async function create(file: LockedFile, text: string): Promise<boolean> {
   }
 }
 
-/** Resolves with a lock that may be replaced, or with `undefined` if the lock is gone. Rejects if another process lives. */
+/** Resolves with a lock that may be replaced, or with `undefined` if the lock does not exist any longer. Rejects if another process lives. */
 async function findStale(file: LockedFile): Promise<SeenLock | undefined> {
   const { lock } = file;
   const first = await see(lock);

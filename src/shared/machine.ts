@@ -33,7 +33,7 @@ export function memoryOfEach({ memory }: Machine, browsers: number): number {
   return Math.max(BROWSER, Math.min(MOST_OF_BROWSER, (memory - OTHERS) / browsers));
 }
 
-/** The processor time that a container may use, in cores. Node 20 knows only which cores are allowed. */
+/** The processor time that a container may use, in cores. Node 20 reports only which cores are allowed. */
 function coresOfContainer(): number {
   const [quota = '', period = ''] = (
     textOfSystem('/sys/fs/cgroup/cpu.max') ||

@@ -103,7 +103,7 @@ export function flag(): Check<boolean> {
   return checkOf(v.boolean(mustBe('true or false')));
 }
 
-/** @param most For a time that another library waits, which may not know that longer timers elapse at once. */
+/** @param most For a time that another library waits, which may not handle that longer timers elapse at once. */
 export function milliseconds(most = Number.POSITIVE_INFINITY): Check<number> {
   const limit = most === Number.POSITIVE_INFINITY ? '' : `, at most ${most}`;
   const isTime = (value: unknown) => typeof value === 'number' && value > 0 && value <= most;

@@ -13,7 +13,7 @@ const PROFILE = /^pooled-browser-\w{6}$/;
 /** In a profile: the mark, and the id and the start of its browser. */
 const OWNER_FILE = '.pooled-browser-owner';
 
-/** The mark of this process. Calculated at the first call. Empty where no other process can find out whether this one has ended. */
+/** The mark of this process. It is calculated at the first call. Empty where no other process can find out whether this one has ended. */
 let mark: string | undefined;
 
 /**

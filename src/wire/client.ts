@@ -139,7 +139,7 @@ export class Client implements CdpPort, AnyClient {
   }
 }
 
-/** A message as the client of a session receives it, which does not know of the session. */
+/** A message as the client of a session receives it, without the id of the session. */
 function withoutRoot(message: WireMessage, root: string): WireMessage {
   if (message.sessionId !== root) return message;
   const { data } = message;

@@ -18,7 +18,7 @@ export interface Message {
   readonly params?: Readonly<Record<string, unknown>> | undefined;
   readonly result?: unknown;
   readonly error?: unknown;
-  /** Undefined for the connection itself. */
+  /** The session; undefined for the connection itself. */
   readonly sessionId?: string | undefined;
   /** Reads the content of a large message, which was left out. */
   readonly readContent?: (() => Message) | undefined;

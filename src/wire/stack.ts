@@ -102,7 +102,7 @@ export class Stack implements LayerStack {
     return this.#limits.length > 0;
   }
 
-  /** From the clients to the browser. */
+  /** The layers, from the clients to the browser. */
   get #layers(): readonly Layer[] {
     return [...this.#first, ...this.#between, ...this.#limits];
   }

@@ -202,16 +202,16 @@ describe('a target that waits', () => {
   };
 
   it('does not tell a client of a page whose end it has received', async () => {
-    let goOn = () => {};
+    let resume = () => {};
     const { library, own } = await prepare(({ id, method, sessionId }) => {
       if (method !== 'Target.setAutoAttach' || sessionId !== 'O') return { result: INFO };
-      goOn = () => void own.say({ id, result: {}, sessionId });
+      resume = () => void own.say({ id, result: {}, sessionId });
       return undefined;
     });
     await library.say(attached('S'));
     await own.say(attached('O'));
     await library.say(detached('S'));
-    goOn();
+    resume();
     await settle();
     await own.say(detached('O'));
     expect(library.seen.map(({ method }) => method)).toEqual(['Target.detachedFromTarget']);

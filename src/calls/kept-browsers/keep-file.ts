@@ -13,7 +13,7 @@ import { pathSegmentFault } from '../../shared/urls.js';
  * this machine.
  */
 export interface KeptBrowser {
-  /** In the path of its clients. */
+  /** The name in the path of its clients. */
   readonly name: string;
   readonly sessionId: string;
   /** Id of its lease, which the service shows as a tag. */

@@ -60,7 +60,7 @@ export class KeptBrowsers<Session extends object = object> {
   /** Those of earlier proxies to which no client has come yet, with the timers of their release, by the ids of their leases. */
   readonly #waiting = new Map<string, { browser: KeptBrowser; timer: NodeJS.Timeout | undefined }>();
   readonly #releasing = new Set<Promise<void>>();
-  /** Why those whose lifetime ended without a client are gone, by their names, until a client comes. */
+  /** Why those whose lifetime ended without a client were released, by their names, until a client comes. */
   readonly #expired = new Map<string, string>();
 
   /** @throws InvalidOptionError if the file can't be used, or if the other options don't allow it. Nothing is sent. */

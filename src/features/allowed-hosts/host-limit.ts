@@ -198,7 +198,7 @@ export class HostLimit {
     );
   }
 
-  /** A service can ignore what it does not know: the browser must show that it has the limit. */
+  /** A service can ignore a field that it does not support: the browser must show that it has the limit. */
   async #prove(frameId: string, session: string): Promise<void> {
     const url = `http://${globalThis.crypto.randomUUID()}.invalid/`;
     const options = { disableCache: true, includeCredentials: false };

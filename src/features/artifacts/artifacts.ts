@@ -29,9 +29,9 @@ type Connection = NonNullable<Work['connection']>;
 export class Artifacts implements LeaseFeature {
   readonly needs = { time: HOOK_TIMEOUT };
   readonly #options: ArtifactsSettings;
-  /** The caller's. */
+  /** The signal of the caller. */
   readonly #signal: AbortSignal | undefined;
-  /** Of the run. */
+  /** Paths of the artifacts of the run. */
   readonly #paths: string[] = [];
   readonly #collectors = new Set<ArtifactCollector>();
   readonly summary: ArtifactsResult = { artifacts: this.#paths };

@@ -22,7 +22,7 @@ export class ExposeNetwork implements LeaseFeature {
   /** The hosts that were reported. */
   readonly #reported = new Set<string>();
 
-  /** Also without the option: it explains errors for which the option helps. */
+  /** An object exists also without the option: it explains errors for which the option helps. */
   constructor(option?: ExposeNetworkPlan) {
     this.#option = option;
   }

@@ -6,7 +6,7 @@ import type { ExposedUrl } from './exposed-hosts.js';
 import type { ExposedResponse, Unread } from './response-bodies.js';
 import type { BridgeInPage } from './page-bridge.js';
 
-/** What the script in pages needs to know. */
+/** The settings of the script in pages. */
 export const EVENT_VALUES = {
   /** The type of the event that ends each part of a stream but the last one. */
   partEnds: 'exposed-network-part-ends',

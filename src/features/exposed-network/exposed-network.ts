@@ -53,7 +53,7 @@ export class ExposedNetwork {
       end: signal,
     };
     shared.stack.add(clients.layer);
-    // It knows the files by their paths on this machine, before another layer replaces them by those on the browser's.
+    // It identifies the files by their paths on this machine, before another layer replaces them by those on the browser's.
     shared.stack.addFirst(this.#connection.uploads.layer);
     onAbort(plan.signal, () => this.#cut());
     // What limits the pages lets them wait.
@@ -204,7 +204,7 @@ export class Interception {
     const { requestId, request } = paused;
     const url = hosts.read(request.url, 'request');
     if (url !== undefined) void new PausedRequest(url, paused, this.#context).answer();
-    // It may be gone.
+    // It may no longer exist.
     else cdp.send('Fetch.continueRequest', { requestId }).catch(() => {});
   }
 

@@ -45,7 +45,7 @@ interface RequestFacts {
   readonly isCors: boolean;
 }
 
-/** What the script in pages needs to know. */
+/** The settings of the script in pages. */
 export const FETCH_VALUES = { header: HEADER, waiting: MOST_WAITING };
 
 /**

@@ -35,7 +35,7 @@ export function replaceWebSocket(bridge: BridgeInPage, kinds: typeof MESSAGE_KIN
   const FAILED = { code: 1006, reason: '', wasClean: false, isFailure: true };
   const encoder = new TextEncoder();
 
-  /** Also of another frame: only their own getters accept them. */
+  /** Getters accept objects of another frame, too, but only objects of their own kind. */
   const getterOf = (prototype: object, name: string) => Object.getOwnPropertyDescriptor(prototype, name);
   const sizeOfBlob = getterOf(Blob.prototype, 'size');
   const sizeOfBuffer = getterOf(ArrayBuffer.prototype, 'byteLength');

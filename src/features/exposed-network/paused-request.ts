@@ -83,7 +83,7 @@ export class PausedRequest {
     this.#abort = new LinkedAbort(context.signal);
   }
 
-  /** Never rejects: the page may be closed, and the request gone. */
+  /** Never rejects: the page may be closed, and the request may have ended. */
   async answer(): Promise<void> {
     const { cdp, targets, streams, onRequest } = this.#context;
     const { requestId, frameId, resourceType = '', networkId, request } = this.#paused;

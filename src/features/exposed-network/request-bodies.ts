@@ -141,7 +141,7 @@ const MOST_KEPT = 2000;
 /** A request can arrive before the message of its page: how often, and after how many ms, it is looked for. */
 const LOOKS = 100;
 const PAUSE = 20;
-/** No page knows it before this process exposes hosts. */
+/** No page has it before this process exposes hosts. */
 const MARK = `exposed-upload-${randomUUID()} `;
 const PLACEHOLDER = new RegExp(`${MARK}([\\d-]+) (\\d{1,12});`, 'g');
 const GONE = 'the page that sends the body has been closed, or can not read its file.';
@@ -155,7 +155,7 @@ interface Placeholder {
   readonly to: number;
 }
 
-/** What the script in pages needs to know. */
+/** The settings of the script in pages. */
 export const UPLOAD_VALUES = { mark: MARK, most: MOST };
 
 /** The large bodies of requests: pages keep them, and send placeholders, and this process reads them in slices. */

@@ -316,7 +316,7 @@ async function cookiesOf(contextId: string | undefined, cdp: CdpClient): Promise
   return (await cdp.send('Storage.getCookies', of)).cookies;
 }
 
-/** Whether a client has created a context. A browser names its own one for a page of it; before Chromium 156, it knows none by that name. */
+/** Whether a client has created a context. A browser names its own one for a page of it; before Chromium 156, it finds none by that name. */
 async function isCreated(contextId: string | undefined, cdp: CdpClient): Promise<boolean> {
   const { browserContextIds } = await cdp.send('Target.getBrowserContexts');
   return browserContextIds.some((id) => id === contextId);
@@ -362,7 +362,7 @@ function isFor({ domain, path, secure }: Cookie, url: URL): boolean {
 }
 
 /**
- * Whether two hosts are of one site. The browser knows the public suffixes, such as `co.uk`; an older one, which does not say it, counts
+ * Whether two hosts are of one site. The browser has the list of public suffixes, such as `co.uk`; an older one, which does not say it, counts
  * the last two labels of a name.
  *
  * @param sessionId Of a page, or a worker.

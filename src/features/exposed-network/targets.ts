@@ -59,7 +59,7 @@ export class Targets {
       if (!session) return;
       // A service worker has a session below each of its pages, too: what it says there, it has said.
       if (this.#all.some(({ target }) => target.id === session.target.id))
-        return void this.#goOn(session).catch(() => {});
+        return void this.#resume(session).catch(() => {});
       this.#places.set(session, new Map());
       const begun = this.#begin(session);
       // A worker that does not respond must not delay the connect.
@@ -184,11 +184,11 @@ export class Targets {
     const prepared = isOurs ? this.#prepare(session) : undefined;
     // The browser handles commands in order. It may be closed in the meantime.
     const reached = isOurs ? this.#attachBelow(session) : undefined;
-    await Promise.allSettled([prepared, reached, this.#goOn(session, reached)]);
+    await Promise.allSettled([prepared, reached, this.#resume(session, reached)]);
   }
 
-  #goOn(session: Session, reached?: Promise<void>): Promise<void> {
-    return this.#shared.waiting.goOn(this.#cdp(), session, reached);
+  #resume(session: Session, reached?: Promise<void>): Promise<void> {
+    return this.#shared.waiting.resume(this.#cdp(), session, reached);
   }
 
   #attachBelow(session?: Session): Promise<void> {

@@ -146,7 +146,7 @@ export class BrowserFiles {
     if (saved !== path) throw new Error(`${path} could not be emptied`);
   }
 
-  /** Shows what the browser knows of a file: size in bytes, and time in ms. A missing file has the size 0. */
+  /** Reads what the browser reports about a file: size in bytes, and time in ms. A missing file has the size 0. */
   async look(path: string): Promise<{ size: number; lastModified: number }> {
     const { size, lastModified } = await this.#openFile(path);
     return { size, lastModified };

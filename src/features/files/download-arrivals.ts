@@ -101,7 +101,7 @@ export class DownloadArrivals {
   }
 
   /** Waits until the copied files are empty on the browser's machine. Rejects if one is not. */
-  async leaveNothing(): Promise<void> {
+  async emptyFiles(): Promise<void> {
     // More files can be added meanwhile.
     for (const emptied of this.#emptied) await emptied;
   }

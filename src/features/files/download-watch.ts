@@ -119,13 +119,13 @@ export class DownloadWatch {
   }
 
   /** Waits until the files on the browser's machine are empty. Rejects if one is not. */
-  async leaveNothing(): Promise<void> {
+  async emptyFiles(): Promise<void> {
     this.#arrivals.endAll();
     // The file of a download is emptied after its copy.
     await Promise.all(this.#finished.values());
     for (const late of this.#late) await late;
-    await this.#arrivals.leaveNothing();
-    await this.#uploads.leaveNothing();
+    await this.#arrivals.emptyFiles();
+    await this.#uploads.emptyFiles();
     await this.#files.closePage();
   }
 
@@ -248,7 +248,7 @@ export class DownloadWatch {
     }
   }
 
-  /** Another socket may have reported the end before, or the browser completed a download that it was told to cancel. */
+  /** Another socket may have reported the end before, or the browser completed a download that it should cancel. */
   #finishLate(guid: string, filePath: string | undefined): Promise<boolean> | undefined {
     return this.#finished.get(guid)?.then(async (isHere) => {
       if (!isHere) await this.#arrivals.remove(guid, filePath);

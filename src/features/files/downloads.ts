@@ -115,7 +115,7 @@ export class Downloads implements LeaseFeature {
     await this.#arriving?.settle(watch, { leaves });
     if (lease.signal.aborted || !watch) return;
     try {
-      await inTime(connection, REMOVAL_TIMEOUT, () => watch.leaveNothing());
+      await inTime(connection, REMOVAL_TIMEOUT, () => watch.emptyFiles());
     } catch (cause) {
       lease.preventReuse("Not all downloaded files could be removed from the browser's machine.", cause);
     }

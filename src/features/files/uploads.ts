@@ -30,7 +30,7 @@ export class Uploads {
   }
 
   /** Removes the content of all copies, also of those that are under way. */
-  async leaveNothing(): Promise<void> {
+  async emptyFiles(): Promise<void> {
     await Promise.all(this.#copying.splice(0));
     for (const path of this.#copies.splice(0)) await this.#files.empty(path);
   }

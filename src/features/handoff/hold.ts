@@ -112,7 +112,7 @@ function unanswered(
   return { client, targetId: session?.target.id ?? contextOf(params), deliver };
 }
 
-/** Of WebDriver BiDi, in Chromium the id of the target. */
+/** Returns the context of WebDriver BiDi: in Chromium, the id of the target. */
 function contextOf(params: object): string | undefined {
   const { context } = params as { context?: unknown };
   return typeof context === 'string' ? context : undefined;

@@ -35,7 +35,7 @@ interface Part {
 
 const FILTER = [{ type: 'page' }, { type: 'iframe' }, { exclude: true }];
 const MOST_QUESTIONS = 100;
-/** Of frames in frames. */
+/** Most levels of frames in frames that are read. */
 const MOST_LEVELS = 20;
 const LONGEST = 4000;
 
@@ -189,7 +189,7 @@ export class PageQuestions {
     this.#add({ question: { kind: 'files', id, isMultiple }, session: part.session, input });
   }
 
-  /** What the page before has asked is gone with it. */
+  /** The questions of the page before end with it. */
   #onNavigated(frameId: string): void {
     for (const [id, { session, input }] of this.#asked) {
       const { targetId } = this.#parts.get(session.id) ?? {};

@@ -35,7 +35,7 @@ export class Lifetime implements LeaseFeature {
     this.#settings = settings;
   }
 
-  /** Ms until the end. Undefined without an end. */
+  /** Milliseconds until the end; undefined if the lease has none. */
   get remaining(): number | undefined {
     return this.#period?.remaining;
   }
@@ -131,7 +131,7 @@ class Period {
     return this.#hasEnd ? Math.max(0, Math.round(this.#lifetime - this.#age)) : undefined;
   }
 
-  /** Undefined without an end. */
+  /** The lifetime for a keep file; undefined if the lease has no end. */
   get saved(): SavedLifetime | undefined {
     if (!this.#hasEnd) return undefined;
     const maxLifetime = Number.isFinite(this.#maxLifetime) ? this.#maxLifetime : null;

@@ -12,7 +12,7 @@ export interface LifetimeOptions {
    */
   lifetime?: number | undefined;
   /**
-   * Longest time to which `extend` can move the end, in ms. It counts as `lifetime`, and is not below it. Only with `lifetime`.
+   * Longest time to which `extend` can move the end, in ms. It counts as `lifetime`, and is not below it. It requires `lifetime`.
    * Default: twice `lifetime`.
    */
   maxLifetime?: number | undefined;

@@ -180,7 +180,7 @@ export class Recordings {
     const others = first.filter((replay) => identify(replay) !== ours && !(startOf(replay) >= began));
     const own = ownOf(others, this.#lease.service.servedAt);
     // While the lease lasts, its own recording runs: such a one was still being written for the lease before. One that is
-    // still unfinished at the end can belong to either lease: nothing that the service shows tells them apart.
+    // still unfinished at the end can belong to either lease: nothing that the service returns distinguishes them.
     this.#own = own && endedBefore(latestOf(own, latest), began) ? undefined : own;
     return others.filter((replay) => replay !== this.#own).map(identify);
   }

@@ -22,7 +22,7 @@ const SLACK = 5000;
 
 /** The recordings of a lease: lists them, and with `replays: 'record'` makes one. */
 export class Replays implements LeaseFeature {
-  /** Of its hooks of the end. */
+  /** The stage of its hooks at the end of a lease. */
   readonly stage = 'replays';
   readonly needs: FeatureNeeds;
   readonly #settings: ReplaysPlan;

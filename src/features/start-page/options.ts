@@ -15,7 +15,7 @@ export const startPageChecks = checksOf<StartPageOptions>()({ startUrl: optional
 /** The checked options of the feature. */
 export interface StartPageSettings extends Checked<typeof startPageChecks> {}
 
-/** Other options that it must know. */
+/** Other options that it depends on. */
 export interface OtherStartOptions {
   readonly connectTimeout: number;
   /** A service does not limit what it opens. */

@@ -33,7 +33,7 @@ const STATES = ['completed', 'failed'] as const;
  * Jobs that other programs have added stay in Redis; each causes a warning.
  *
  * @param queueName Name of the queue of `enqueueInputs`.
- * @throws `InvalidOptionError` at once. In the loop: `QueueError` when Redis is gone, has lost the inputs, or another
+ * @throws `InvalidOptionError` at once. In the loop: `QueueError` when Redis is unreachable, has lost the inputs, or another
  *   process collects; the reason of `signal`; `MissingLibraryError` without bullmq and ioredis.
  */
 export function collectOutcomes(

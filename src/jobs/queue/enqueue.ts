@@ -21,7 +21,7 @@ const FULL_PAUSE = 250;
  * @param queueName Name of the queue, without a colon.
  * @param inputs An array, or another iterable or async iterable, of data that JSON can hold.
  * @returns The number of inputs in the list, when all are in the queue.
- * @throws `InvalidOptionError`; `QueueError` when Redis is gone; `MissingLibraryError` without bullmq and ioredis; an
+ * @throws `InvalidOptionError`; `QueueError` when Redis is unreachable; `MissingLibraryError` without bullmq and ioredis; an
  *   error of the iterable.
  */
 export async function enqueueInputs(

@@ -20,7 +20,7 @@ export interface QueuedInput {
   readonly index: number;
   readonly input: unknown;
   readonly list: string;
-  /** Of each attempt, in ms. */
+  /** Time of each attempt, in ms. */
   readonly taskTimeout?: number | undefined;
 }
 

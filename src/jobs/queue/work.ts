@@ -30,7 +30,7 @@ export interface WorkSummary {
  * @param pool A `BrowserPool`, or the id or name of a pool of the service that the environment variables name.
  * @param fn The task, called once per attempt. Its value must be data that JSON can hold.
  * @returns After the abort, what this worker did.
- * @throws `InvalidOptionError`; `QueueError` when Redis is gone; `PoolServiceError` when the service refuses;
+ * @throws `InvalidOptionError`; `QueueError` when Redis is unreachable; `PoolServiceError` when the service refuses;
  *   `ConnectError` when no browser is usable; `MissingLibraryError` without bullmq and ioredis.
  */
 export async function workPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(

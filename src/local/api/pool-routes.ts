@@ -42,7 +42,7 @@ async function grantAnswer(
   lease: ServedLease,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const onUndelivered = () => pool.takeBack(lease);
+  const onUndelivered = () => pool.undo(lease);
   try {
     const { start_url } = lease.request;
     if (start_url !== undefined) await openUrl(lease.browser.process, start_url, signal);

@@ -104,7 +104,7 @@ export abstract class BrowserProcess {
     }
   }
 
-  /** Kills the process with its children and removes the profile. Resolves when all are gone. */
+  /** Kills the process with its children and removes the profile. Resolves when all have ended. */
   kill(): Promise<void> {
     return (this.#killed ??= this.#kill());
   }
@@ -137,7 +137,7 @@ function removeNow(folder: string): void {
   }
 }
 
-/** Kills a process with its children. Synchronous, so that it works while this process exits. */
+/** Kills a process with its children. It is synchronous, so that it works while this process exits. */
 function killProcessTree(pid: number): void {
   if (process.platform === 'win32') {
     spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true });

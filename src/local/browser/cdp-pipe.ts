@@ -5,7 +5,7 @@ import { LargeMessage } from './large-message.js';
 
 /** A command without a response. */
 interface Pending {
-  /** Undefined for a command of the pipe itself. */
+  /** The client; undefined for a command of the pipe itself. */
   readonly client: PipeClient | undefined;
   readonly onResponse: (response: CdpMessage, large?: LargeMessage) => void;
 }

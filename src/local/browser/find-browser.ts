@@ -49,7 +49,7 @@ export async function findBrowser(options: FindBrowserOptions = {}): Promise<str
 
 /** Where a browser is. */
 interface Places {
-  /** For messages. */
+  /** The name of the browser in messages. */
   readonly name: string;
   /** The environment variable with its path. */
   readonly variable: 'CHROME_PATH' | 'FIREFOX_PATH';

@@ -14,7 +14,7 @@ export interface LocalBrowser extends Pick<BrowserProcess, 'pid' | 'exited' | 'k
 }
 
 interface BrowserKind {
-  /** For messages. */
+  /** The name of the browser in messages. */
   readonly name: string;
   readonly launch: (options: LaunchOptions, signal: AbortSignal) => Promise<LocalBrowser>;
   /** Recordings, live view and dashboard need it. */

@@ -151,7 +151,7 @@ export class ServedPool {
   }
 
   /** Undoes a lease whose client never received the response. */
-  takeBack(lease: ServedLease): void {
+  undo(lease: ServedLease): void {
     if (lease.ended) return;
     this.#totals.granted--;
     this.#putBack(lease);

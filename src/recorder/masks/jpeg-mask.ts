@@ -383,7 +383,7 @@ function standardCodes(id: keyof typeof STANDARD): Codes {
   return codes;
 }
 
-/** For the brightness, and for the other components. */
+/** The codes for the brightness, and for the other components. */
 const CODES = [
   { dc: standardCodes(0x00), ac: standardCodes(0x10) },
   { dc: standardCodes(0x01), ac: standardCodes(0x11) },

@@ -169,7 +169,7 @@ describe('downloads', () => {
       'Browser.downloadProgress',
     ]);
     expect(readFileSync(`${folder}/${GUID}`).equals(CONTENT)).toBe(true);
-    await watch.leaveNothing();
+    await watch.emptyFiles();
     expect(files.get(`${folder}/${GUID}`)).toHaveLength(0);
   });
 
@@ -233,7 +233,7 @@ describe('downloads', () => {
 
   it('does not wait at the end for the content of a file that has no end', async () => {
     const content = await endless();
-    await watch.leaveNothing();
+    await watch.emptyFiles();
     expect(content.destroyed).toBe(true);
   });
 
@@ -354,7 +354,7 @@ describe('downloads', () => {
     files.set(`${folder}/${GUID}`, CONTENT);
     startDownload();
     await expect.poll(() => seen.join()).toContain('Page.later');
-    await watch.leaveNothing();
+    await watch.emptyFiles();
     expect(files.get(`${folder}/${GUID}`)).toHaveLength(0);
   });
 
@@ -384,7 +384,7 @@ describe('downloads', () => {
     const path = join(folder, 'a.txt');
     await writeFile(path, 'content');
     socket.send(JSON.stringify({ id: 1, method: 'DOM.setFileInputFiles', params: { files: [path] } }));
-    await watch.leaveNothing();
+    await watch.emptyFiles();
     await expect.poll(() => files.size).toBe(1);
     expect([...files.values()]).toEqual([Buffer.alloc(0)]);
   });

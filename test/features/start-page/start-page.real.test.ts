@@ -19,7 +19,7 @@ interface Page {
   url(): string;
 }
 /** What the callback's page shows, and the title of the page that the callback opens there. */
-const goOn = async ({ page }: { page: Page }) => {
+const visitNext = async ({ page }: { page: Page }) => {
   const before = page.url();
   await page.goto(`${site.url}/next`);
   return [before, await page.title()];
@@ -129,7 +129,7 @@ describe('at a service that opens no URL, the callback begins at startUrl', () =
     const options = { startUrl: urlOf(), connectTimeout };
     for (const withPooledBrowser of LIBRARIES) {
       for (const context of ['default', 'new'] as const) {
-        const { value } = await withPooledBrowser(used.pool, goOn, { ...options, context });
+        const { value } = await withPooledBrowser(used.pool, visitNext, { ...options, context });
         expect(value[1]).toBe('/next');
       }
     }
@@ -138,14 +138,14 @@ describe('at a service that opens no URL, the callback begins at startUrl', () =
   it('if the URL can not be reached, nothing interrupts the next navigation of a task, or of a client', async () => {
     await using used = await open('steel');
     const startUrl = 'http://127.0.0.1:2/';
-    const tasks = playwright.mapPooledBrowsers(used.pool, [1, 2, 3], goOn, { startUrl });
+    const tasks = playwright.mapPooledBrowsers(used.pool, [1, 2, 3], visitNext, { startUrl });
     for await (const outcome of tasks) if (outcome.status === 'rejected') throw outcome.reason;
     const { chromium } = await import('playwright-core');
     const proxyEvents: unknown[] = [];
     const onEvent = (event: unknown) => void proxyEvents.push(event);
     await using proxy = await serveProxy(used.pool, { startUrl, onEvent });
     const client = await chromium.connectOverCDP(proxy.url);
-    expect(await goOn({ page: client.contexts()[0]!.pages()[0]! })).toEqual(['about:blank', '/next']);
+    expect(await visitNext({ page: client.contexts()[0]!.pages()[0]! })).toEqual(['about:blank', '/next']);
     expect(proxyEvents).toContainEqual(expect.objectContaining({ type: 'start-url-failed', url: startUrl }));
     await client.close();
   });

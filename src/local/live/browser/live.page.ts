@@ -12,7 +12,7 @@ const PAUSE = 250;
 const screen = new LiveScreen((command) => {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
 });
-/** Missing if the lease had ended before the page opened. */
+/** The WebSocket; undefined if the lease had ended before the page opened. */
 const socket = 'ended' in byId('state').dataset ? undefined : openLive(location.href, onMessage);
 socket?.addEventListener('close', ({ reason }) => void showEnd(reason));
 

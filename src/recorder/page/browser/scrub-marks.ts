@@ -3,7 +3,7 @@ import { byId, make } from '../../../shared/page/browser/dom.js';
 import { clock, fragmentOf, plain } from '../../../shared/page/browser/format.js';
 import { ALL_GROUPS, groupOf, setColor } from './kinds.js';
 
-/** Lines on the scrub bar, each a few pixels wide: more could not be told apart. */
+/** Lines on the scrub bar, each a few pixels wide: more could not be distinguished. */
 const MOST_LINES = 400;
 
 /** Flags above the scrub bar. */

@@ -27,7 +27,7 @@ export class Timeline {
   readonly #search = byId('search', HTMLInputElement);
   /** In the order in which the recording has them. */
   #rows: readonly Row[] = [];
-  /** In the order of time. */
+  /** The rows in the order of time. */
   #sorted: readonly Row[] = [];
   #visible: readonly Row[] = [];
   #length: number | undefined;
