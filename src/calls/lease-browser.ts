@@ -83,7 +83,7 @@ async function callAndEnd<Handles, Value, Session extends object>(
     reportUncaughtRuns();
     throw error;
   }
-  const summary = await lease.end({ status: 'succeeded' });
+  const summary = await lease.end({ status: 'ok' });
   // Not the signal: it may abort after the end, in a listener of its event.
   if (lease.failure) throw lease.failure.error;
   return { value, ...summary };
@@ -245,7 +245,7 @@ function pooledBrowser<Handles, Session extends object>(
 ): PooledBrowser<Handles, Session> {
   const { link, features } = lease;
   const { session, signal, grant, pool } = lease.context;
-  const release = () => lease.end({ status: signal.aborted ? 'failed' : 'succeeded', error: signal.reason });
+  const release = () => lease.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
   // The holder may never come back.
   onAbort(signal, () => {
     if (signal.reason instanceof LeaseExpiredError) void release();

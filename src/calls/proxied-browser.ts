@@ -353,7 +353,7 @@ export class ProxiedBrowser {
     const { kept } = this.#plan;
     const isDetached = isLeft && !aborted && kept?.has(lease) === true;
     const summary = await lease.end(
-      aborted ? { status: 'failed', error } : { status: 'succeeded', isDetached },
+      aborted ? { status: 'failed', error } : { status: 'ok', isDetached },
     );
     if (!isDetached) await kept?.remove(lease);
     const elapsed = Math.round(clock.now() - this.#leasedAt);

@@ -53,7 +53,7 @@ export async function leaseFromCommand<Handles = never>(
   });
   acquiring.dispose();
   const { grant } = lease.context;
-  const end = () => lease.end({ status: 'succeeded' });
+  const end = () => lease.end({ status: 'ok' });
   const { signal: over } = lease.context;
   // The program has the address of the service, and may go on.
   onAbort(over, () => {

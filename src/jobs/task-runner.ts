@@ -78,7 +78,7 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
     // The end of the job must not prevent the cleaning of an idle browser.
     else if (!signal.aborted) this.#abort.dispose();
     const error: unknown = signal.reason;
-    const released = this.#lease.end({ status: signal.aborted ? 'failed' : 'succeeded', error });
+    const released = this.#lease.end({ status: signal.aborted ? 'failed' : 'ok', error });
     await this.#lease.browser.releasing;
     const fault = this.#fault ?? (isError(error) ? error : undefined);
     return { begun: this.#begun, error: fault, released };

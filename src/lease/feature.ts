@@ -173,7 +173,7 @@ export interface LeaseEnding<Step extends AnyStep = AnyStep> {
   readonly lease: FeatureContext<Step>;
   /** The connection; missing if another program used the browser. */
   readonly connection: WorkConnection | undefined;
-  readonly status: 'succeeded' | 'failed';
+  readonly status: 'ok' | 'failed';
   /** Why it failed. */
   readonly error?: unknown;
   /** The browser stays leased. */

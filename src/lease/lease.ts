@@ -87,7 +87,7 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     expectKeptSession(this.context, 'detach');
     const noDetach = this.call.hooks.need('thisProcess');
     if (noDetach !== undefined) throw new InvalidOptionError('detach', noDetach);
-    await this.end({ status: 'succeeded', isDetached: true });
+    await this.end({ status: 'ok', isDetached: true });
     return { ...this.browser.detachedState, features: this.call.hooks.saved };
   }
 

@@ -37,7 +37,7 @@ export interface ConnectedPlan<
 }
 
 export interface LeaseEnd {
-  readonly status: 'succeeded' | 'failed';
+  readonly status: 'ok' | 'failed';
   readonly error?: unknown;
   /** Leave the browser leased and unchanged, for another process. */
   readonly isDetached?: boolean;

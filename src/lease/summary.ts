@@ -15,7 +15,7 @@ export type Released = 'reused' | 'destroyed' | 'left' | 'failed' | 'unknown';
 /** The end of a lease, for a `release` function. */
 export interface LeaseOutcome<Session extends object = BrowserSession> {
   /** `'failed'` if the callback threw, timed out, or lost its browser. */
-  status: 'succeeded' | 'failed';
+  status: 'ok' | 'failed';
   /** What the callback threw. */
   error?: unknown;
   /** True if the browser responds, and nothing of this lease is left in it. */

@@ -36,7 +36,7 @@ async function runWith(
   try {
     await lease.beginRun();
     await lease.runCallback(fn);
-    return await lease.end({ status: 'succeeded' });
+    return await lease.end({ status: 'ok' });
   } catch (error) {
     await lease.end({ status: 'failed', error });
     throw error;
@@ -95,7 +95,7 @@ it('what other features began is ended without a result if one cannot begin', as
   const beginning = lease.beginWork({ kind: 'task', handles: {}, scope: 'page' });
   await expect(beginning).rejects.toThrow('mine');
   expect(ends).toEqual([undefined]);
-  await lease.end({ status: 'succeeded' });
+  await lease.end({ status: 'ok' });
 });
 
 it('the end begins when all features have ended a hook in which one fails', async () => {
@@ -193,7 +193,7 @@ it('a feature that prevents a detachment leaves the lease as it is', async () =>
   const lease = await openLease(planOf(played, { mine }));
   await expect(lease.detach()).rejects.toMatchObject({ option: 'detach', message: 'Not with mine.' });
   await expect(lease.runCallback(() => 'value')).resolves.toBe('value');
-  await lease.end({ status: 'succeeded' });
+  await lease.end({ status: 'ok' });
 });
 
 it('an option of the lease acts once, however many tasks the lease runs', async () => {
@@ -213,7 +213,7 @@ it('an option of the lease acts once, however many tasks the lease runs', async 
     await lease.runCallback(() => 'value', { index });
     await endWork({ name: 'task', failed: false, isReachable: true });
   }
-  await lease.end({ status: 'succeeded' });
+  await lease.end({ status: 'ok' });
   expect(calls).toEqual(['leased', 'task', 'task', 'stop']);
 });
 
@@ -229,7 +229,7 @@ it('what a feature saves at the end of a process is restored in the process that
   expect(detachedState.features).toEqual({ mine: { at: 7 } });
   const next = await attachLease(planOf(played, { mine }), detachedState);
   expect(restored).toEqual([undefined, { at: 7 }]);
-  await next.end({ status: 'succeeded' });
+  await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
 });
 
@@ -246,7 +246,7 @@ it('a feature that can not save does not lose the browser of a detached lease', 
   expect(detachedState.features).toEqual({ mine: undefined, other: 7 });
   expect(errors).toMatchObject([{ message: 'The feature mine failed (finish): mine' }]);
   const next = await attachLease(planOf(played, { other }), detachedState);
-  await next.end({ status: 'succeeded' });
+  await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
 });
 
@@ -266,7 +266,7 @@ it('a lease that can not be continued ends its call, and stays as it is', async 
   expect(runOf(error)).toMatchObject({ acquireAttempts: 0 });
   expect(played.releases).toEqual([]);
   const next = await attachLease(planOf(played, {}), detachedState);
-  await next.end({ status: 'succeeded' });
+  await next.end({ status: 'ok' });
   expect(played.releases).toHaveLength(1);
 });
 
@@ -347,7 +347,7 @@ describe('the end of a lease', () => {
       await lease.beginRun();
       expect(await lease.runCallback(() => 'value')).toBe('value');
       useFakeClock({ toFake: ['setTimeout'] });
-      const summary = await lease.end({ status: 'succeeded' });
+      const summary = await lease.end({ status: 'ok' });
       expect(summary).toMatchObject({ released, cleanupErrors: [{ name: 'CleanupError' }] });
       expect(summary.cleanupErrors).toHaveLength(1);
       expect(played.releases).toEqual([{ session_id: 'session-1', reuse: released === 'reused' }]);
@@ -366,7 +366,7 @@ describe('the end of a lease', () => {
     const settings = readLeaseOptions(runChecks, given, { caller: 'test', connector });
     const features = { mine: { stop: log('stop'), finish } };
     const lease = await openLease({ pools: [played.pool], settings, connector, loadDrivers, features });
-    await lease.end({ status: 'succeeded' });
+    await lease.end({ status: 'ok' });
     expect(played.steps).toEqual(['stop', 'cleanup', 'finish', 'disconnect', 'release', 'released']);
   });
 });

@@ -51,7 +51,7 @@ describe('a browser that nothing can destroy', () => {
     ['was to be destroyed', () => ((isStubborn = true), run(undefined, { release: 'destroy' }))],
     [
       'was leased for another program',
-      async () => ({ run: await (await leaseSession(pool as BrowserPool, {})).end({ status: 'succeeded' }) }),
+      async () => ({ run: await (await leaseSession(pool as BrowserPool, {})).end({ status: 'ok' }) }),
     ],
   ])('is reported as left if it %s, and cleaned before the next lease', async ([, spoil]) => {
     const ended = await spoil();

@@ -117,7 +117,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(await rejection(used.pool.release('no-such-session'))).toMatchObject({ status });
     const lease = await used.lease({ replays: 'off' });
     used.server.end(used.server.sessions[0]!.id);
-    const { released, cleanupErrors } = await lease.end({ status: 'succeeded' });
+    const { released, cleanupErrors } = await lease.end({ status: 'ok' });
     // The status of Anchor does not say whether the session has ended or the key has expired.
     expect(released).toBe(name === 'anchor' ? 'unknown' : 'destroyed');
     const message = expect.stringContaining('401 http_401: No such session. ') as string;
@@ -128,7 +128,7 @@ describe.each(NAMES)('%s', (name) => {
     await using used = await open(name);
     used.server.losesNext = true;
     const lease = await used.lease();
-    await lease.end({ status: 'succeeded' });
+    await lease.end({ status: 'ok' });
     const [lost] = used.server.sessions;
     if (contractOf(name).service.find) {
       await until(() => used.server.released.includes(lost!.id));
@@ -150,7 +150,7 @@ it('browser-use: the session of a lost response is found by its tag, whatever pa
   used.server.sessions.push(...others);
   used.server.slots = 300;
   used.server.losesNext = true;
-  await (await used.lease()).end({ status: 'succeeded' });
+  await (await used.lease()).end({ status: 'ok' });
   const lost = used.server.sessions[others.length]!;
   await until(() => used.server.released.includes(lost.id));
   expect(used.server.active).toEqual(others);
@@ -568,5 +568,5 @@ it('selenium grid creates no session: the request is repeated only if it timed o
   used.server.refusals.push(answerWith(500, {}, json));
   const lease = await used.lease();
   expect(used.server.requests).toEqual(['POST /session', 'POST /session']);
-  await lease.end({ status: 'succeeded' });
+  await lease.end({ status: 'ok' });
 });

@@ -100,7 +100,7 @@ describe('at a service that opens no URL, the callback begins at startUrl', () =
     expect(await firstTitle(await chromium.connectOverCDP(proxy.url))).toBe('/start');
     const session = await leaseSession(used.pool, { startUrl });
     expect(await firstTitle(await chromium.connectOverCDP(session.context.grant.cdpUrl!))).toBe('/start');
-    await session.end({ status: 'succeeded' });
+    await session.end({ status: 'ok' });
   });
 
   it.each([
