@@ -130,7 +130,9 @@ export function openFor<Session extends object>(
     const isRefused = services.some(({ refuses }) => refuses?.({ name, tags: settings.tags }));
     const lease = await open({ ...how, name: isRefused ? undefined : name }, further).catch(
       (error: unknown) => {
-        if (!isNameTaken(error) || how.signal?.aborted) throw error;
+        // Another proxy, or a browser that is being released, has the name of the path.
+        const isTaken = error instanceof LeaseNameTakenError || isNameConflict(error);
+        if (!isTaken || how.signal?.aborted) throw error;
         return open({ ...how, name: `${name}-${globalThis.crypto.randomUUID().slice(0, 6)}` }, further);
       },
     );
@@ -140,11 +142,6 @@ export function openFor<Session extends object>(
 
 /** The options of browsers that outlive the proxy: the process that releases the others after a crash would end them. */
 const OUTLIVING = { releaseOnCrash: false };
-
-/** Another proxy, or a browser that is being released, has the name of a path. */
-function isNameTaken(error: unknown): boolean {
-  return error instanceof LeaseNameTakenError || isNameConflict(error);
-}
 
 interface ServeClientOptions {
   readonly protocol: BrowserProtocol;
@@ -385,7 +382,7 @@ export class ProxiedBrowser {
     onAbort(over, () => void this.end(over.reason));
     if (this.name !== undefined) await this.#plan.kept?.note(this.name, lease);
     const hasRoom = settings.startUrl === undefined && how.protocol === 'cdp';
-    if (why !== undefined && hasRoom) await show(lease.handles.socket, noticeOf(why));
+    if (why !== undefined && hasRoom) await showNotice(lease.handles.socket, why);
     return lease;
   }
 
@@ -395,18 +392,14 @@ export class ProxiedBrowser {
 }
 
 /**
- * The first page of a browser that replaces another one. A tool that connects again by itself shows this page to its agent, which would look
- * for its pages otherwise.
+ * Opens the first page of a browser that replaces another one. A tool that connects again by itself shows this page to its agent, which
+ * would look for its pages otherwise. Never rejects: a browser without its notice is still a browser.
  *
  * @param why How the browser before it has ended.
  */
-function noticeOf(why: string): string {
+async function showNotice(socket: ClientSocket, why: string): Promise<void> {
   const text = `This is a new browser. The one before it ${why}: its pages and logins no longer exist.`;
-  return `data:text/html,${encodeURIComponent(`<title>New browser</title><p>${text}`)}`;
-}
-
-/** Never rejects: a browser without its notice is still a browser. */
-async function show(socket: ClientSocket, notice: string): Promise<void> {
+  const notice = `data:text/html,${encodeURIComponent(`<title>New browser</title><p>${text}`)}`;
   const late = () => new Error('The page did not respond.');
   await raceTimeout(NOTICE_TIMEOUT, () => openInFirstPage(socket, notice), late).catch(() => {});
 }

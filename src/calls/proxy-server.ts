@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { BrowserProtocol } from '../drivers/connector.js';
@@ -21,6 +20,7 @@ import {
   createLoopbackServer,
   extensionOf,
   isSameSecret,
+  listenOnLoopback,
   Refusal,
   refuseUpgrade,
   sourceFault,
@@ -94,12 +94,12 @@ export class ProxyServer implements AsyncDisposable {
   readonly #browsers = new Set<ProxiedBrowser>();
   /** Those that a later client can use, by key. */
   readonly #named = new Map<string | undefined, ProxiedBrowser>();
-  readonly #connections = new Set<Duplex>();
   /** How browsers that had clients have ended, by key: after an idle time or at the end of their lease. */
   readonly #ended = new Map<string, string>();
   readonly #waiting = new Set<WaitingClient>();
   /** The URLs that a client may reach. Undefined: all. */
   readonly #allowed: RegExp | undefined;
+  #host = '';
   #connected = 0;
   #closed: Promise<void> | undefined;
 
@@ -172,15 +172,11 @@ export class ProxyServer implements AsyncDisposable {
     return this.close();
   }
 
-  get #host(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
   async #listen(): Promise<void> {
     const { port } = this.#plan.settings;
-    const server = this.#server.listen(port, '127.0.0.1');
+    const server = this.#server;
     try {
-      await once(server, 'listening');
+      this.#host = await listenOnLoopback(server, port);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       const reason = code === 'EADDRINUSE' ? 'another program uses it' : code;
@@ -188,13 +184,7 @@ export class ProxyServer implements AsyncDisposable {
       throw new InvalidOptionError('port', message);
     }
     server.on('request', (request, response) => void this.#answer(request, response));
-    server.on('upgrade', (request, connection, head) => {
-      this.#connections.add(connection);
-      connection.once('close', () => this.#connections.delete(connection));
-      // Without a listener, a reset would end this process.
-      connection.on('error', () => connection.destroy());
-      void this.#upgrade(request, connection, head);
-    });
+    server.on('upgrade', (request, connection, head) => void this.#upgrade(request, connection, head));
   }
 
   async #close(): Promise<void> {
@@ -203,8 +193,7 @@ export class ProxyServer implements AsyncDisposable {
     this.#server.close();
     await Promise.all([...this.#browsers].map((browser) => browser.end(reason, true)));
     await this.#plan.kept?.close();
-    this.#server.closeAllConnections();
-    for (const connection of this.#connections) connection.destroy();
+    this.#loopback.cut();
     await closed;
   }
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page as PlaywrightPage } from 'playwright-core';
@@ -10,6 +9,7 @@ import type { RunOptions } from '../calls/options.js';
 import { withPooledBrowser as withPlaywright } from '../calls/playwright.js';
 import { withPooledBrowser as withPuppeteer } from '../calls/puppeteer.js';
 import { runOf, type FailedRun, type Run } from '../calls/run.js';
+import { listenOnLoopback } from '../net/loopback-server.js';
 import { BrowserPool } from '../pool/browser-pool.js';
 import { CliError } from './errors.js';
 import { BIDI_LIBRARY, startPool } from './service.js';
@@ -214,9 +214,8 @@ async function openShop(): Promise<AsyncDisposable & { url: string }> {
       () => response.destroy(),
     );
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `http://${await listenOnLoopback(server)}/`,
     [Symbol.asyncDispose]: async () => {
       const closed = once(server.close(), 'close');
       server.closeAllConnections();

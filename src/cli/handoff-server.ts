@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { answerHandoff } from '../calls/handoff-request.js';
 import type { HandoffAnswer } from '../features/handoff/options.js';
-import { createLoopbackServer, isSameSecret, sourceFault } from '../net/loopback-server.js';
+import { createLoopbackServer, isSameSecret, listenOnLoopback, sourceFault } from '../net/loopback-server.js';
 
 /** The address at which a command asks for a person. */
 interface HandoffAddress extends AsyncDisposable {
@@ -13,10 +11,9 @@ interface HandoffAddress extends AsyncDisposable {
 export async function openHandoffAddress(
   ask: (options: unknown, signal: AbortSignal) => Promise<HandoffAnswer>,
 ): Promise<HandoffAddress> {
-  const { server, trust } = createLoopbackServer();
+  const { server, trust, cut } = createLoopbackServer();
   const path = `/${globalThis.crypto.randomUUID()}`;
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const host = await listenOnLoopback(server);
   server.on('request', (request, response) => {
     const isKnown = isSameSecret(request.url ?? '', path);
     if (sourceFault(request.headers, host) !== undefined || !isKnown)
@@ -33,7 +30,7 @@ export async function openHandoffAddress(
     url: `http://${host}${path}`,
     [Symbol.asyncDispose]: async () => {
       server.close();
-      server.closeAllConnections();
+      cut();
     },
   };
 }

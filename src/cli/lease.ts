@@ -145,14 +145,10 @@ function describeHandoff(url: string, message: string): string {
 
 /** Describes each recording of a lease. */
 export function describeReplays({ replays }: { replays: readonly Replay[] }): string[] {
-  return replays.map((replay) => {
-    const isFinished = replay.finished_at !== undefined;
-    const name = replay.name === undefined ? '' : `${oneLine(replay.name)}: `;
-    return `replay ${name}${linkOf(replay)}${isFinished ? '' : ' (not finished yet)'}`;
+  // No field of a replay is required.
+  return replays.map(({ name, finished_at: finished, replay_view_url: url, replay_id: id }) => {
+    const title = name === undefined ? '' : `${oneLine(name)}: `;
+    const link = url ?? id ?? 'without a link';
+    return `replay ${title}${link}${finished === undefined ? ' (not finished yet)' : ''}`;
   });
-}
-
-/** No field of a replay is required. */
-function linkOf({ replay_view_url: link, replay_id: id }: Replay): string {
-  return link ?? id ?? 'without a link';
 }

@@ -30,10 +30,6 @@ export interface ToolCall {
   readonly notify: (progress: { progress: number; message: string }) => Promise<void>;
 }
 
-interface Content {
-  readonly [name: string]: unknown;
-}
-
 /** A tool, with what the model reads of it. */
 interface Tool {
   readonly name: string;
@@ -50,13 +46,10 @@ interface Tool {
     readonly destructiveHint: boolean;
   };
   /** Resolves with what the model gets. */
-  readonly run: (given: object, call: ToolCall) => Promise<Content>;
+  readonly run: (given: object, call: ToolCall) => Promise<Record<string, unknown>>;
 }
 
 const timeOf = (value: number | string): number => (typeof value === 'number' ? value : time(value));
-
-const optionalTime = (value: number | string | undefined) =>
-  value === undefined ? undefined : timeOf(value);
 
 /** A time as a model writes it. */
 const anyTime = () =>
@@ -145,10 +138,11 @@ export class BrowserTools {
       },
       annotations: { title: 'Lease a browser', destructiveHint: false },
       run: async (given, { signal, notify }) => {
-        const { name, lifetime } = readOptions(leaseChecks, given, 'lease_browser');
+        const { name, lifetime: asked } = readOptions(leaseChecks, given, 'lease_browser');
+        const lifetime = asked === undefined ? undefined : timeOf(asked);
         this.#expectAllowed(name, lifetime);
         const stop = this.#showWait(notify);
-        const leasing = this.#proxy.lease(name, { signal, lifetime: optionalTime(lifetime) });
+        const leasing = this.#proxy.lease(name, { signal, lifetime });
         return this.#describe(await leasing.finally(stop));
       },
     };
@@ -227,9 +221,9 @@ export class BrowserTools {
   }
 
   /** Refuses what waiting does not change. */
-  #expectAllowed(name: string, lifetime: number | string | undefined): void {
+  #expectAllowed(name: string, lifetime: number | undefined): void {
     const { max = Infinity, lifetime: most } = this.#limits;
-    if (lifetime !== undefined && timeOf(lifetime) > most)
+    if (lifetime !== undefined && lifetime > most)
       throw new InvalidOptionError(
         'lifetime',
         `lifetime can be ${words(most)} at most. lease_status can extend the lease later.`,
@@ -253,7 +247,7 @@ export class BrowserTools {
     return `${this.#proxy.url.replace('http', 'ws')}/${name}`;
   }
 
-  #describe({ name = '', lease, liveViewUrl }: ProxiedBrowser): Content {
+  #describe({ name = '', lease, liveViewUrl }: ProxiedBrowser): Record<string, unknown> {
     const { sessionId, age = 0, remaining = 0 } = lease ?? {};
     return {
       name,

@@ -104,7 +104,10 @@ export interface LeaseCommandOptions
  */
 export function addLeaseOptions(
   command: Command,
-  { acquireTimeout = '5m', lifetime = lifetimeOption() }: { acquireTimeout?: string; lifetime?: Option } = {},
+  {
+    acquireTimeout = '5m',
+    lifetime = new Option('--lifetime <time>', 'the most time that a lease lasts: 10m, 2h').argParser(time),
+  }: { acquireTimeout?: string; lifetime?: Option } = {},
 ): Command {
   return addServiceOption(command)
     .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
@@ -138,10 +141,6 @@ export function addLeaseOptions(
         'off',
       ]),
     );
-}
-
-function lifetimeOption(): Option {
-  return new Option('--lifetime <time>', 'the most time that a lease lasts: 10m, 2h').argParser(time);
 }
 
 /** Adds the options of the commands whose leases have a connection of this library: what their browsers reach. */

@@ -150,7 +150,10 @@ async function proxy(poolList: string, options: ProxyCommandOptions, signal: Abo
     maxLifetime,
     idleTimeout,
     onClient,
-    onEvent: (event: RunEvent) => (isShown(event) ? undefined : log(event)),
+    onEvent: (event: RunEvent) => {
+      // The progress line shows how many clients wait, and the line of a refused host whose it is.
+      if (event.type !== 'request-refused' && (event.type !== 'waiting' || event.error)) log(event);
+    },
   });
   report.begin(poolList, server);
   if (!signal.aborted) await once(signal, 'abort');
@@ -158,11 +161,6 @@ async function proxy(poolList: string, options: ProxyCommandOptions, signal: Abo
   await server.close();
   await Promise.all(saving);
   report.end();
-}
-
-/** The progress line shows how many clients wait, and the line of a refused host whose it is. */
-function isShown(event: RunEvent): boolean {
-  return event.type === 'request-refused' || (event.type === 'waiting' && !event.error);
 }
 
 type Released = Extract<ProxyEvent, { type: 'released' }>;

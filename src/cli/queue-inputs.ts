@@ -53,7 +53,8 @@ export class KnownInputs {
   /** Throws if an earlier job, or the queue, has another input at this index. */
   readonly check = (input: unknown, index: number): void => {
     this.#growTo(index + 1);
-    const checksum = checksumOf(input);
+    // Never 0, which stands for an input that is not known.
+    const checksum = crc32(keyOf(input)) || 1;
     const known = this.#checksums[index]!;
     this.#checksums[index] = checksum;
     if (known === 0 || known === checksum) return;
@@ -99,9 +100,4 @@ export class KnownInputs {
     this.#checksums = checksums;
     this.#states = states;
   }
-}
-
-/** Never 0, which stands for an input that is not known. */
-function checksumOf(input: unknown): number {
-  return crc32(keyOf(input)) || 1;
 }

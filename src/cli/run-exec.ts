@@ -102,7 +102,8 @@ async function withLease(
     const addresses = await addressesOf(grant, trust);
     const { cdpUrl, endsWithConnection } = grant;
     // The command can't send them.
-    const needsHeaders = cdpUrl !== undefined && hasEntries(headersTo(new URL(cdpUrl), grant, trust));
+    const needsHeaders =
+      cdpUrl !== undefined && Object.keys(headersTo(new URL(cdpUrl), grant, trust)).length > 0;
     // A WebSocket of the command would be another lease, of a browser to which nothing is exposed.
     const isOtherBrowser = exposing !== undefined && endsWithConnection === true;
     const isReplaced = needsHeaders || isOtherBrowser;
@@ -130,10 +131,6 @@ const EXPOSING = { ...relay(false), refusal: () => '--expose-network needs cdp. 
 
 const LOST =
   'The connection that exposes hosts of this machine was lost: requests of the browser to them fail.';
-
-function hasEntries(record: object): boolean {
-  return Object.keys(record).length > 0;
-}
 
 /**
  * Gives the command an address of this machine, at which browsers are leased when it connects: one for all its connections, or

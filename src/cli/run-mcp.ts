@@ -39,6 +39,7 @@ export async function runMcp(
   const sdk = await loadSdk();
   await using pools = await openPools(poolList, options);
   const { startProxy } = await import('../calls/serve-proxy.js');
+  const log = createLeaseLog(options.acquireTimeout);
   const settings = {
     ...leaseSettings(options),
     port,
@@ -50,7 +51,10 @@ export async function runMcp(
     // Hosts kill their servers.
     releaseOnCrash: true,
     onClient: report,
-    onEvent: createListener(options.acquireTimeout),
+    onEvent: (event: RunEvent) => {
+      // The progress of the tool shows each wait.
+      if (event.type !== 'waiting' || event.error) log(event);
+    },
   };
   await using proxy = await startProxy(pools, settings, { notLeased: NOT_LEASED });
   const tools = new BrowserTools(proxy, {
@@ -114,10 +118,4 @@ function report(event: ProxyEvent): void {
   const { sessionId, elapsed, summary } = event;
   const facts = [`after ${duration(elapsed)}`, summary.released, ...describeReplays(summary)];
   note(`released ${sessionId} as ${name}: ${facts.join(', ')}`);
-}
-
-function createListener(acquireTimeout: number): (event: RunEvent) => void {
-  const log = createLeaseLog(acquireTimeout);
-  // The progress of the tool shows each wait.
-  return (event) => (event.type === 'waiting' && !event.error ? undefined : log(event));
 }

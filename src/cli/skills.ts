@@ -65,7 +65,11 @@ export function define(command: Command): void {
     .argument('[topic]', 'name of a guide; without it, all topics are listed')
     .addHelpText('after', HELP)
     .action(async (topic: string | undefined) => {
-      process.stdout.write(topic === undefined ? listOfTopics() : await guideOf(topic));
+      process.stdout.write(
+        topic === undefined
+          ? `${formatTable(TOPICS.map(([name, , about]) => [name, about])).join('\n')}\n`
+          : await guideOf(topic),
+      );
     });
 }
 
@@ -78,10 +82,6 @@ The package also has a skill in the format of Agent Skills, for an agent that wo
 Examples:
   $ pooled-browser skills
   $ pooled-browser skills python`;
-
-function listOfTopics(): string {
-  return `${formatTable(TOPICS.map(([name, , about]) => [name, about])).join('\n')}\n`;
-}
 
 async function guideOf(topic: string): Promise<string> {
   const found = TOPICS.find(([name]) => name === topic);

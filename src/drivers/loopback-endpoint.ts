@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import type { WebSocket } from 'ws';
-import { createLoopbackServer } from '../net/loopback-server.js';
+import { createLoopbackServer, listenOnLoopback } from '../net/loopback-server.js';
 import { loadWs } from '../shared/lazy.js';
 import { join, wholeSocket } from './relay.js';
 import type { ClientSocket, OpenClient, SocketEnd } from './socket.js';
@@ -76,9 +75,7 @@ async function listen(
     client.on('error', () => {});
     void onClient(client);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const host = await listenOnLoopback(server);
   const closed = once(server, 'close');
   const close = () => {
     server.close();
@@ -86,7 +83,7 @@ async function listen(
     server.closeAllConnections();
     return closed;
   };
-  return { url: `ws://127.0.0.1:${port}${path}`, close };
+  return { url: `ws://${host}${path}`, close };
 }
 
 function connect(client: WebSocket, socket: ClientSocket, reason: SocketEnd): void {

@@ -53,7 +53,7 @@ export function withAnySession(inner: Transport): Transport {
 
   const outer: Transport = {
     send(message) {
-      const { id, method } = sessionCommand(message);
+      const { id, method }: Message = message.includes('"session.') ? readMessage(message) : {};
       if (method === 'session.new') newSessionId = id;
       if (method === 'session.end') void Promise.resolve().then(() => answer(id!, {}));
       else inner.send(message);
@@ -93,10 +93,6 @@ export function withAnySession(inner: Transport): Transport {
     return capabilities ? answer(id, { sessionId: 'existing', capabilities }) : outer.onmessage?.(text);
   };
   return outer;
-}
-
-function sessionCommand(message: string): Message {
-  return message.includes('"session.') ? readMessage(message) : {};
 }
 
 const LONGEST_USER_AGENT = 1000;

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { parseJson } from '../shared/json.js';
+import { jsonOf } from '../shared/json.js';
 import { isPageUrl } from '../shared/urls.js';
 import type { ResultOf } from '../wire/message.js';
 
@@ -65,12 +65,8 @@ type KeyCommand = v.InferOutput<typeof key>;
 
 /** Parses and checks a message. @returns undefined if it is not a valid command. */
 export function readLiveCommand(message: string): LiveCommand | undefined {
-  try {
-    const result = v.safeParse(command, parseJson(message));
-    return result.success ? result.output : undefined;
-  } catch {
-    return undefined;
-  }
+  const result = v.safeParse(command, jsonOf(message));
+  return result.success ? result.output : undefined;
 }
 
 /**
@@ -109,8 +105,10 @@ export async function performCommand(
   action: Exclude<LiveCommand, { type: 'watch' }>,
 ): Promise<void> {
   switch (action.type) {
-    case 'mouse':
-      return void (await ask('Input.dispatchMouseEvent', mouseParams(action)));
+    case 'mouse': {
+      const { action: type, ...mouse } = action;
+      return void (await ask('Input.dispatchMouseEvent', { ...mouse, type }));
+    }
     case 'wheel':
       return void (await ask('Input.dispatchMouseEvent', { ...action, type: 'mouseWheel' }));
     case 'key':
@@ -124,10 +122,6 @@ export async function performCommand(
     case 'history':
       return await goBy(ask, action.by);
   }
-}
-
-function mouseParams({ action, ...mouse }: MouseCommand): object {
-  return { ...mouse, type: action };
 }
 
 /** `KeyboardEvent.DOM_KEY_LOCATION_NUMPAD` */

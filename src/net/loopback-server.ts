@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import {
   createServer,
   STATUS_CODES,
@@ -6,6 +7,7 @@ import {
   type IncomingMessage,
   type Server,
 } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { clock } from '../shared/clock.js';
 
@@ -38,22 +40,42 @@ export async function readBody(request: IncomingMessage, most: number): Promise<
   return Buffer.concat(parts).toString();
 }
 
+interface LoopbackServer {
+  readonly server: Server;
+  /** To call with a connection that has shown the secret. */
+  readonly trust: (connection: Duplex) => void;
+  /** Ends all connections, also those of WebSockets. */
+  readonly cut: () => void;
+}
+
 /**
  * Creates a server for loopback. Of the connections that have not shown the secret, it closes the oldest ones when they are too
  * many, and those that send no request.
- *
- * @returns Also a function to call with a connection that has shown the secret.
  */
-export function createLoopbackServer(): { server: Server; trust: (connection: Duplex) => void } {
+export function createLoopbackServer(): LoopbackServer {
   const server = createServer(TIMEOUTS);
   const strangers = new Set<Duplex>();
+  const all = new Set<Duplex>();
   server.on('connection', (connection) => {
+    all.add(connection);
     strangers.add(connection);
-    connection.once('close', () => strangers.delete(connection));
+    connection.once('close', () => all.delete(connection) && strangers.delete(connection));
+    // Without a listener, a reset after an upgrade would end this process.
+    connection.on('error', () => connection.destroy());
     const [oldest] = strangers;
     if (strangers.size > MOST_STRANGERS) oldest!.destroy();
   });
-  return { server, trust: (connection) => void strangers.delete(connection) };
+  return {
+    server,
+    trust: (connection) => void strangers.delete(connection),
+    cut: () => all.forEach((connection) => connection.destroy()),
+  };
+}
+
+/** Listens on 127.0.0.1, at any free port by default. Resolves to `127.0.0.1:<port>`. */
+export async function listenOnLoopback(server: Server, port = 0): Promise<string> {
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /**

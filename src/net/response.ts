@@ -179,7 +179,10 @@ function readErrorBody(body: string, status?: number): ErrorBody {
   const error = { ...whole, ...[whole['error'], whole['value'], whole['detail']].find(isRecord) };
   const lists = [error['details'], error['errors'], error['detail']];
   const given = lists.find((list) => Array.isArray(list));
-  const details = given?.slice(0, MOST_DETAILS).map(readDetail).filter(hasText);
+  const details = given
+    ?.slice(0, MOST_DETAILS)
+    .map(readDetail)
+    .filter(({ code, message }) => Boolean(code ?? message));
   const own = textOf(error['message']) ?? text(error['detail']);
   const all = details?.map((detail) => detail.message).join('; ');
   // Beside a text for people, `error` is a code.
@@ -201,18 +204,10 @@ function readDetail(given: unknown): ErrorDetail {
   const fault = text(message) ?? text(msg);
   const place = [loc, path]
     .find((one): one is unknown[] => Array.isArray(one))
-    ?.filter(isName)
+    ?.filter((value) => typeof value === 'string' || typeof value === 'number')
     .join('.');
   const named = place && fault ? text(`${place}: ${fault}`) : fault;
   return { ...(found && { code: found }), ...(named && { message: named }) };
-}
-
-function isName(value: unknown): boolean {
-  return typeof value === 'string' || typeof value === 'number';
-}
-
-function hasText({ code, message }: ErrorDetail): boolean {
-  return Boolean(code ?? message);
 }
 
 /** One word, or the lower-case words of WebDriver. */

@@ -175,7 +175,8 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const all = await this.#ask(list(sessionId), how, (json) => read(json, sessionId));
     const isIncomplete = session && all.some(({ finished_at }) => finished_at === undefined);
     // The links do not depend on this request.
-    const more = isIncomplete && (await this.#ask(session.request(sessionId), how, session.read).catch(none));
+    const more =
+      isIncomplete && (await this.#ask(session.request(sessionId), how, session.read).catch(() => undefined));
     how.signal?.throwIfAborted();
     return all.map((replay) => this.#withAccess({ ...more, ...replay }));
   }
@@ -304,8 +305,6 @@ export class BrowserPool<Session extends object = BrowserSession> {
     return { pool: this.idOrName };
   }
 }
-
-function none(): undefined {}
 
 /** The fields of a recording that this library reads. */
 const REPLAY_TEXTS = ['replay_id', 'started_at', 'finished_at', 'replay_view_url'];

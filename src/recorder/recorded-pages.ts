@@ -102,7 +102,7 @@ export class RecordedPages {
     if (this.#frames.has(sessionId) && method !== 'Runtime.bindingCalled') return;
     if (method === 'Target.attachedToTarget') this.#add(params);
     else if (method === 'Target.detachedFromTarget') this.#pages.delete(params.sessionId ?? '');
-    else if (outer && method === 'Page.frameNavigated' && !isInSubframe(params))
+    else if (outer && method === 'Page.frameNavigated' && params.frame.parentId === undefined)
       this.#use(outer, 'navigation', at);
     else if (outer && method === 'Runtime.bindingCalled') this.#onReport(sessionId, outer, params, at);
     this.#follow();
@@ -186,8 +186,4 @@ interface RecordedPage {
   readonly masks: PageMasks;
   /** Pages behind other pages have no pictures. */
   isVisible: boolean;
-}
-
-function isInSubframe({ frame }: EventParams<'Page.frameNavigated'>): boolean {
-  return frame.parentId !== undefined;
 }

@@ -59,7 +59,11 @@ export class PausableTimers {
   /** All timers stand still until the returned function is called. There is one pause at a time. */
   pause(): () => void {
     this.#isPaused = true;
-    for (const one of this.#timers) this.#stop(one);
+    for (const one of this.#timers) {
+      clock.clearTimeout(one.timer);
+      one.left = Math.max(0, one.left - (clock.now() - one.since!));
+      one.since = undefined;
+    }
     return () => {
       this.#isPaused = false;
       for (const one of this.#timers) this.#run(one);
@@ -72,12 +76,6 @@ export class PausableTimers {
       this.#timers.delete(one);
       one.onEnd();
     });
-  }
-
-  #stop(one: Pausable): void {
-    clock.clearTimeout(one.timer);
-    one.left = Math.max(0, one.left - (clock.now() - one.since!));
-    one.since = undefined;
   }
 }
 

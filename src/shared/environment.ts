@@ -153,7 +153,7 @@ export const SECRET_VARIABLES: readonly string[] = [
   'STEEL_API_KEY',
 ];
 
-/** The variables with a URL. With a password, it is a secret, too. */
+/** The variables with a URL. With a password, or with a query, which may hold a token, the URL is a secret, too. */
 export const SECRET_URLS: readonly string[] = ['BROWSER_POOL_BASE_URL', 'REDIS_URL'];
 
 function helperVariables(all: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -175,15 +175,10 @@ function helperVariables(all: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 function programVariables(all: NodeJS.ProcessEnv, passed: readonly string[]): NodeJS.ProcessEnv {
   const isSecret = (name: string, value = '') =>
-    SECRET_VARIABLES.includes(name) || (SECRET_URLS.includes(name) && hasSecret(value));
+    SECRET_VARIABLES.includes(name) || (SECRET_URLS.includes(name) && /:\/\/[^/]*@|\?/.test(value));
   return Object.fromEntries(
     Object.entries(all).filter(
       ([name, value]) => passed.includes(name) || !isSecret(name.toUpperCase(), value),
     ),
   );
-}
-
-/** A URL with a password, or with a query, which may hold a token: that of Browserless has one. */
-function hasSecret(url: string): boolean {
-  return /:\/\/[^/]*@|\?/.test(url);
 }

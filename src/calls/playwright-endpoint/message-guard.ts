@@ -115,7 +115,8 @@ export class MessageGuard {
     const { id, guid, method, params = {}, metadata = {} } = message;
     if (typeof guid !== 'string' || typeof method !== 'string' || !isRecord(params) || !isRecord(metadata))
       throw new Error('The message is no call.');
-    if (method !== '__abort__' && !isId(id)) throw new Error('The message has no id.');
+    if (method !== '__abort__' && !['number', 'string'].includes(typeof id))
+      throw new Error('The message has no id.');
     if (method === 'initialize' && guid === '') this.#initializing.add(id);
     // Opens the inspector in a browser with a window, and does nothing in one without.
     if (method === 'pause' && this.#typeOf(guid) === 'BrowserContext') return answerTo(id, { result: {} });
@@ -236,10 +237,6 @@ const STRUCTURE = ['__create__', '__adopt__', '__dispose__'];
 function idOfResult(text: string): unknown {
   const [, id] = RESULT.exec(text) ?? [];
   return id === undefined ? undefined : JSON.parse(id);
-}
-
-function isId(id: unknown): boolean {
-  return typeof id === 'number' || typeof id === 'string';
 }
 
 /** As Playwright's server answers for an object that it does not have. */

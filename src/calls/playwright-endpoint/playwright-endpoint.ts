@@ -47,7 +47,7 @@ export class PlaywrightEndpoint implements ProxyEndpoint {
     if (browserName !== 'chromium')
       return {
         status: 400,
-        reason: `A pool leases Chromium, and the client asks for ${printed(browserName)}. Launch that browser instead, or run only projects of Chromium: npx playwright test --project=NAME`,
+        reason: `A pool leases Chromium, and the client asks for ${JSON.stringify(browserName.slice(0, 50))}. Launch that browser instead, or run only projects of Chromium: npx playwright test --project=NAME`,
       };
     if (asked('x-playwright-proxy') !== undefined) return { status: 400, reason: NO_EXPOSE };
     const [, client] = /^Playwright\/(\d+\.\d+[\w.-]*)/.exec(request.headers['user-agent'] ?? '') ?? [];
@@ -92,10 +92,6 @@ function readRecord(text: string): LaunchOptions {
   } catch {
     return {};
   }
-}
-
-function printed(name: string): string {
-  return JSON.stringify(name.slice(0, 50));
 }
 
 /** The versions of a protocol differ by major and minor. */

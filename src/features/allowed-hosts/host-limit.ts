@@ -12,15 +12,10 @@ import type { Layer, Session, Sessions } from '../../wire/layer.js';
 import type { WaitingTargets } from '../../wire/waiting-targets.js';
 import { bypassListOf } from './bypass-list.js';
 import { PageGuard, REFUSED } from './page-guard.js';
-import { canSendUdp } from './udp-check.js';
+import { canSendUdp, inSandbox } from './udp-check.js';
 
 /** Resolves to the type of WebRTC's constructor in a sandboxed frame. */
-const IN_SANDBOX = `new Promise((resolve) => {
-  const srcdoc = '<script>parent.postMessage(typeof RTCPeerConnection, "*")</script>';
-  const frame = Object.assign(document.createElement('iframe'), { sandbox: 'allow-scripts', srcdoc });
-  addEventListener('message', ({ data }) => resolve(data), { once: true });
-  document.body.append(frame);
-}).finally(() => document.querySelector('iframe').remove())`;
+const IN_SANDBOX = inSandbox('parent.postMessage(typeof RTCPeerConnection, "*")');
 const SANDBOXED =
   'its sandboxed frames begin before WebRTC is removed from them. Start it with --disable-features=IsolateSandboxedIframes, or with ' +
   '--webrtc-ip-handling-policy=disable_non_proxied_udp (headless shell: --force-webrtc-ip-handling-policy=…), which the policy ' +

@@ -5,22 +5,26 @@ import { raceTimeout } from '../../shared/abort.js';
 const CHECK_TIMEOUT = 5000;
 
 /** Posts whether WebRTC opened a port. Nothing leaves the machine: it requests its own address at a closed port of this machine. */
-const CHECK_PAGE = `<script>
+const CHECK = `
   const post = (opened) => parent.postMessage(opened, '*');
   const connection = new RTCPeerConnection({ iceServers: [{ urls: 'stun:127.0.0.1:1' }] });
   connection.onicecandidate = ({ candidate }) => post(candidate?.candidate ? 'port' : 'none');
   connection.onicecandidateerror = () => post('port');
   connection.createDataChannel('');
-  connection.createOffer().then((offer) => connection.setLocalDescription(offer));
-</script>`;
+  connection.createOffer().then((offer) => connection.setLocalDescription(offer));`;
 
-/** Resolves to the first message of the check. A service can change WebRTC in its pages, and not in sandboxed frames. */
-const IN_SANDBOX = `new Promise((resolve) => {
-  const srcdoc = ${JSON.stringify(CHECK_PAGE).replaceAll('</', String.raw`<\/`)};
+/**
+ * An expression for a page that resolves to the first message of a script in a sandboxed frame. A service can change WebRTC in its pages, and
+ * not in sandboxed frames.
+ */
+export function inSandbox(script: string): string {
+  return `new Promise((resolve) => {
+  const srcdoc = ${JSON.stringify(`<script>${script}</script>`)};
   const frame = Object.assign(document.createElement('iframe'), { sandbox: 'allow-scripts', srcdoc });
   addEventListener('message', ({ data }) => resolve(data), { once: true });
   document.body.append(frame);
-})`;
+}).finally(() => document.querySelector('iframe').remove())`;
+}
 
 /**
  * Checks whether WebRTC can send in a page without a guard: a Chromium whose flags forbid UDP past a proxy opens no port.
@@ -34,12 +38,9 @@ export async function canSendUdp(cdp: CdpClient, proxy: object): Promise<boolean
   try {
     const session = await cdp.attach(await cdp.openPage({ browserContextId }));
     const check = async () =>
-      cdp.send('Runtime.evaluate', { expression: IN_SANDBOX, awaitPromise: true }, session);
-    const { result } = await raceTimeout(
-      CHECK_TIMEOUT,
-      check,
-      () => new Error('WebRTC did not end in time.'),
-    );
+      cdp.send('Runtime.evaluate', { expression: inSandbox(CHECK), awaitPromise: true }, session);
+    const late = () => new Error('WebRTC did not end in time.');
+    const { result } = await raceTimeout(CHECK_TIMEOUT, check, late);
     return result.value !== 'none';
   } catch {
     return true;

@@ -30,7 +30,7 @@ export class ConsoleLog {
 }
 
 function toLine(entry: object): string {
-  return `${printable(JSON.stringify(mapStrings(entry, clean)))}\n`;
+  return `${printable(JSON.stringify(mapStrings(entry, (text) => shortenUrls(text, LONGEST_TEXT))))}\n`;
 }
 
 /** Limits the memory: a page may log megabytes. */
@@ -38,8 +38,4 @@ function cut(text: string): string {
   const most = lengthBeforeCut(LONGEST_TEXT);
   // A copy, because a part of a string keeps the whole string in memory.
   return text.length > most ? Buffer.from(text.slice(0, most)).toString() : text;
-}
-
-function clean(text: string): string {
-  return shortenUrls(text, LONGEST_TEXT);
 }

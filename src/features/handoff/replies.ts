@@ -32,17 +32,13 @@ const reply = v.variant('type', [
 export type PageReply = v.InferOutput<typeof reply>;
 
 /** Each returns undefined for a value that is none. */
-export function readAnswer(value: unknown): HandoffAnswer | undefined {
-  const result = v.safeParse(answer, value);
-  return result.success ? result.output : undefined;
-}
+export const readAnswer = reader<HandoffAnswer>(answer);
+export const readFiles = reader<{ id: string; files: ChosenFile[] }>(files);
+export const readReply = reader<PageReply>(reply);
 
-export function readFiles(value: unknown): { id: string; files: ChosenFile[] } | undefined {
-  const result = v.safeParse(files, value);
-  return result.success ? result.output : undefined;
-}
-
-export function readReply(value: unknown): PageReply | undefined {
-  const result = v.safeParse(reply, value);
-  return result.success ? result.output : undefined;
+function reader<Value>(schema: v.GenericSchema<unknown, Value>): (value: unknown) => Value | undefined {
+  return (value) => {
+    const result = v.safeParse(schema, value);
+    return result.success ? result.output : undefined;
+  };
 }

@@ -1,12 +1,12 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { LiveView } from '../../live/live-view.js';
 import { acceptWebSocket } from '../../net/accept-websocket.js';
 import {
   createLoopbackServer,
   isSameSecret,
+  listenOnLoopback,
   readBody,
   Refusal,
   refuseUpgrade,
@@ -56,8 +56,6 @@ export class HandoffServer {
   /** The first part of each path, which nobody can guess. */
   readonly #secret = globalThis.crypto.randomUUID();
   readonly #views = new Set<LiveView>();
-  readonly #connections = new Set<Socket>();
-  /** A server that is closed has no address any more, and may still answer. */
   #host = '';
   #answer: (answer: HandoffAnswer) => void = () => {};
   /** What happened, once the hand-off is over. */
@@ -85,26 +83,14 @@ export class HandoffServer {
     server.close();
     for (const view of this.#views) view.cut(this.#end.slice(0, 120));
     server.closeIdleConnections();
-    clock
-      .setTimeout(() => {
-        server.closeAllConnections();
-        for (const connection of this.#connections) connection.destroy();
-      }, LAST_WORDS)
-      .unref();
+    clock.setTimeout(this.#loopback.cut, LAST_WORDS).unref();
   }
 
   async #listen(): Promise<void> {
     const { server } = this.#loopback;
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    this.#host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    this.#host = await listenOnLoopback(server);
     server.on('request', (request, response) => void this.#respond(request, response));
-    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      this.#connections.add(socket);
-      socket.once('close', () => this.#connections.delete(socket));
-      // Without a listener, a reset would end this process.
-      socket.on('error', () => socket.destroy());
-      this.#upgrade(request, socket, head);
-    });
+    server.on('upgrade', (request, socket: Socket, head) => this.#upgrade(request, socket, head));
   }
 
   async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {

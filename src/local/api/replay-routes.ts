@@ -28,12 +28,12 @@ function replayBody(host: string, recording: Recording): Replay {
 const recordingChecks = {
   framerate: optional(wholeNumber(1, 60), 10),
   max_duration_in_seconds: optional(wholeNumber(1)),
-  record_audio: optional(checked<false>(faultInAudio)),
+  record_audio: optional(
+    checked<false>((value) =>
+      value === false ? undefined : 'must be false: the local pool records no audio',
+    ),
+  ),
 };
-
-function faultInAudio(value: unknown): string | undefined {
-  return value === false ? undefined : 'must be false: the local pool records no audio';
-}
 
 /** The plan of a recording for which the request has no body. */
 export const DEFAULT_PLAN = planOf(readFields(recordingChecks, {}));

@@ -3,7 +3,7 @@ import { readMark } from '../../services/lease-mark.js';
 import type { Recording } from '../../recorder/recording.js';
 import type { FeatureContext } from '../feature.js';
 import type { ServedPool } from '../pool/served-pool.js';
-import type { EndedLease, ServedBrowser, Waiter } from '../pool/served-lease.js';
+import type { EndedLease, ServedBrowser } from '../pool/served-lease.js';
 import { replayPageUrl } from '../replays/replay-pages.js';
 import type { ShownPages } from './shown-pages.js';
 
@@ -38,7 +38,11 @@ function poolState(context: FeatureContext, pool: ServedPool, shown: ShownPages)
   const { id, name, size, headless } = pool.settings;
   const { starting, granted, expired } = pool.stats;
   const browsers = pool.browsers.map((browser) => browserCard(context, pool, browser, shown));
-  const waiting = [...pool.waiting].map(waitingRow);
+  const waiting = [...pool.waiting].map(({ request: { name, tags }, since }) => ({
+    ...aged(since),
+    leaseName: name,
+    tags: shownTags(tags),
+  }));
   const totals = { granted, expired };
   return { id, name, size, headless, starting, totals, browsers, waiting, waits: pool.waits };
 }
@@ -70,10 +74,6 @@ function browserCard(
 /** The tags that people chose: the library's own tags are ids, by which it finds its leases. */
 function shownTags(tags: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(tags).filter(([key]) => key !== LEASE_TAG && key !== MARK_TAG));
-}
-
-function waitingRow({ request: { name, tags }, since }: Waiter) {
-  return { ...aged(since), leaseName: name, tags: shownTags(tags) };
 }
 
 /** The age in milliseconds, and the start by the monotonic clock, which distinguishes two periods of one state. */

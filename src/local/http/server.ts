@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { raceTimeout } from '../../shared/abort.js';
-import { createLoopbackServer } from '../../net/loopback-server.js';
+import { createLoopbackServer, listenOnLoopback } from '../../net/loopback-server.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import type { Log } from '../events.js';
 import type { Upgrade } from '../../net/accept-websocket.js';
@@ -32,26 +31,21 @@ const CLIENT_GONE = 499;
 export class PoolServer {
   readonly #loopback = createLoopbackServer();
   readonly #server = this.#loopback.server;
-  readonly #upgraded = new Set<Socket>();
   readonly #answering = new Set<Promise<void>>();
+  /** `127.0.0.1:<port>`. */
+  host = '';
   #closing = false;
 
   /** @throws LocalPoolError when the port is not available. */
   async listen(port: number): Promise<void> {
-    this.#server.listen(port, '127.0.0.1');
     try {
-      await once(this.#server, 'listening');
+      this.host = await listenOnLoopback(this.#server, port);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       const reason = code === 'EADDRINUSE' ? 'the port is in use' : (code ?? String(error));
       const message = `The local pool cannot listen on port ${port} (option port): ${reason}.`;
       throw new LocalPoolError(message, error);
     }
-  }
-
-  /** `127.0.0.1:<port>`. */
-  get host(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   /** Starts to answer requests. */
@@ -63,10 +57,6 @@ export class PoolServer {
       this.#answering.add(answering);
     });
     this.#server.on('upgrade', (request, socket: Socket, head) => {
-      this.#upgraded.add(socket);
-      socket.once('close', () => this.#upgraded.delete(socket));
-      // Without a listener, a reset would end this process.
-      socket.on('error', () => socket.destroy());
       // Afterwards the connection is a client's, or is being closed.
       void served.upgrade(request, socket, head).then(() => this.#loopback.trust(socket));
     });
@@ -82,8 +72,7 @@ export class PoolServer {
     const answered = () => Promise.all(this.#answering);
     await raceTimeout(LAST_RESPONSES, answered, () => new Error('A response is too slow.')).catch(() => {});
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeAllConnections();
-    for (const socket of this.#upgraded) socket.destroy();
+    this.#loopback.cut();
     await closed;
   }
 
@@ -126,14 +115,13 @@ function findRoute(routes: readonly HttpRoute[], method: string | undefined, pat
   const matching = routes.filter(([, pattern]) => pattern.test(path));
   if (matching.length === 0) throw notFound('There is no such path.');
   const found = matching.find(([allowed]) => allowed === method);
-  if (!found) throw wrongMethod(matching.map(([allowed]) => allowed).join(', '));
+  if (!found) {
+    const allow = matching.map(([allowed]) => allowed).join(', ');
+    throw new HttpFault(405, 'method_not_allowed', `This path allows ${allow}.`, { headers: { allow } });
+  }
   const [, pattern, route] = found;
   const [id = '', replayId = ''] = pattern.exec(path)!.slice(1).map(decode);
   return (given: Omit<RouteCall, 'id' | 'replayId'>) => route({ ...given, id, replayId });
-}
-
-function wrongMethod(allow: string): HttpFault {
-  return new HttpFault(405, 'method_not_allowed', `This path allows ${allow}.`, { headers: { allow } });
 }
 
 function decode(segment: string): string {

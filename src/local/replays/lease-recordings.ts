@@ -46,7 +46,12 @@ export class LeaseRecordings {
     const { chromium } = lease.browser.process;
     if (!chromium) throw new HttpFault(501, 'not_implemented', 'Only Chromium can be recorded.');
     const running = this.list(sessionId).filter(({ ended }) => !ended);
-    if (running.length >= MAX_PER_LEASE) throw tooMany();
+    if (running.length >= MAX_PER_LEASE)
+      throw new HttpFault(
+        409,
+        'too_many_recordings',
+        `A lease can have at most ${MAX_PER_LEASE} recordings at the same time. Stop one of them first.`,
+      );
     const { name: leaseName, tags: { [LEASE_TAG]: _ofLibrary, ...tags } = {} } = lease.request;
     const session = { sessionId, leaseId, leaseName, tags, pool: settings.name, service: 'local' };
     const categories = settings.telemetry;
@@ -99,8 +104,3 @@ function idsOf({ replayId, session: { pool, sessionId } }: Recording) {
 const ELSEWHERE =
   ' Choose another folder: BROWSER_POOL_LOCAL_RECORDINGS or the option local.recordings with baseUrl local, else the ' +
   'option recording.folder of startLocalPool, or serve --recordings.';
-
-function tooMany(): HttpFault {
-  const message = `A lease can have at most ${MAX_PER_LEASE} recordings at the same time. Stop one of them first.`;
-  return new HttpFault(409, 'too_many_recordings', message);
-}

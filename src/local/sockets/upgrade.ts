@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { sourceOver } from '../../wire/cdp-source.js';
 import { extensionOf, refuseUpgrade } from '../../net/loopback-server.js';
@@ -34,7 +33,9 @@ export async function upgrade(sockets: Sockets, ...received: Upgrade): Promise<v
     if (ofFeature) await ofFeature.sockets![url.pathname]!(received, url);
     else await openClient(sockets, url, received);
   } catch (error) {
-    refuse(socket, toFault(error));
+    const { status, body } = toFault(error);
+    const headers = { 'content-type': 'application/json', 'x-request-id': randomUUID() };
+    refuseUpgrade(socket, status, { headers, body: JSON.stringify(body) });
   }
 }
 
@@ -93,9 +94,4 @@ async function opener(
   const library = await loadBidiLibrary();
   return (socket: WebSocket) =>
     new BidiSocket(socket, library, { lease, chromium, kind: quirks.bidiSession });
-}
-
-function refuse(socket: Socket, { status, body }: HttpFault): void {
-  const headers = { 'content-type': 'application/json', 'x-request-id': randomUUID() };
-  refuseUpgrade(socket, status, { headers, body: JSON.stringify(body) });
 }

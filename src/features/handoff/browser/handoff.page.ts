@@ -1,7 +1,7 @@
 import { LiveScreen, openLive } from '../../../live/browser/live-screen.js';
 import type { LiveCommand } from '../../../live/live-commands.js';
 import type { LiveMessage } from '../../../live/live-view.js';
-import { byId, showBadge } from '../../../shared/page/browser/dom.js';
+import { byId, postJson, showBadge } from '../../../shared/page/browser/dom.js';
 import { short } from '../../../shared/page/browser/format.js';
 import type { HandoffFacts } from '../page.js';
 import type { PageReply } from '../replies.js';
@@ -53,11 +53,7 @@ function takeControl(): void {
 async function answer(status: string): Promise<void> {
   const note = byId('note', HTMLTextAreaElement).value.trim();
   try {
-    const response = await fetch('answer', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ status, note }),
-    });
+    const response = await postJson('answer', { status, note });
     if (response.ok)
       return showEnd(
         status === 'done' ? 'Thank you. The program goes on.' : 'The program knows that it cannot be done.',

@@ -1,4 +1,4 @@
-import { byId, make, reconcile, remake } from '../../../shared/page/browser/dom.js';
+import { byId, make, postJson, reconcile, remake } from '../../../shared/page/browser/dom.js';
 import type { Question } from '../page-questions.js';
 import type { PageReply } from '../replies.js';
 
@@ -114,11 +114,7 @@ async function sendFiles(id: string, files: readonly File[], onFault: (text: str
     const chosen = await Promise.all(
       files.map(async (file) => ({ name: file.name, type: file.type, data: await base64Of(file) })),
     );
-    const response = await fetch('files', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ id, files: chosen }),
-    });
+    const response = await postJson('files', { id, files: chosen });
     if (!response.ok) onFault(((await response.json()) as { error: string }).error);
   } catch {
     onFault('The files could not be read or sent.');

@@ -1,5 +1,13 @@
 import type { BrowserCard, WaitingRow } from '../dashboard-state.js';
-import { byId, make, newTabLink, reconcile, remake, timeOf } from '../../../shared/page/browser/dom.js';
+import {
+  byId,
+  make,
+  newTabLink,
+  postJson,
+  reconcile,
+  remake,
+  timeOf,
+} from '../../../shared/page/browser/dom.js';
 import { duration, short } from '../../../shared/page/browser/format.js';
 
 /** Renders a browser. Each part stays until its own facts change: a new picture would flicker, a new button lose a click. */
@@ -151,11 +159,7 @@ async function send(end: End, body: object): Promise<void> {
   const notice = byId('notice');
   notice.hidden = true;
   try {
-    const response = await fetch(`/dashboard/${end}${location.search}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
+    const response = await postJson(`/dashboard/${end}${location.search}`, body);
     if (response.ok) return;
     notice.textContent = ((await response.json()) as { message: string }).message;
   } catch {

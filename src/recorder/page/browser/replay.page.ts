@@ -3,11 +3,13 @@ import type { MaskedPictures, ReplayFacts } from '../replay-page.js';
 import { titleOf } from '../title.js';
 import { byId, make, showBadge, timeOf } from '../../../shared/page/browser/dom.js';
 import { bytes, clock, plain, type Badge } from '../../../shared/page/browser/format.js';
-import { blobOf } from './data-url.js';
 import { Player } from './player.js';
 import { RECORDING_STATES, RESULTS } from './recording-states.js';
 import { PictureScreen, VideoScreen } from './screen.js';
 import { Timeline } from './timeline.js';
+
+/** Characters that are decoded at once: four stand for three bytes. */
+const PART = 4 * 256 * 1024;
 
 /** Milliseconds between updates while the recording is not complete. */
 const REFRESH_INTERVAL = 1_000;
@@ -109,6 +111,16 @@ function offerDownload(name: string): void {
     };
 }
 
+/** Returns the content of a `data:` URL in base64. A page in the file system cannot fetch it. */
+function blobOf(url: string): Blob {
+  const comma = url.indexOf(',');
+  const type = url.slice('data:'.length, comma).replace(';base64', '');
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  for (let at = comma + 1; at < url.length; at += PART)
+    parts.push(Uint8Array.from(atob(url.slice(at, at + PART)), (character) => character.charCodeAt(0)));
+  return new Blob(parts, { type });
+}
+
 function explain({ state, failure }: ReplayFacts): [title: string, text: string] {
   if (state === 'recording' && saved) return ['Still recording', SAVED_ADVICE];
   if (state === 'recording')
@@ -150,12 +162,9 @@ function showFacts(facts: ReplayFacts): void {
     Note: state === 'ready' ? failure : undefined,
   };
   const rows = Object.entries(terms).flatMap(([term, value]) => {
-    return value === undefined
-      ? []
-      : [
-          make('dt', {}, term),
-          make('dd', { class: 'mono' }, typeof value === 'string' ? plain(value) : value),
-        ];
+    if (value === undefined) return [];
+    const shown = typeof value === 'string' ? plain(value) : value;
+    return [make('dt', {}, term), make('dd', { class: 'mono' }, shown)];
   });
   byId('facts').replaceChildren(...rows);
 }

@@ -32,6 +32,12 @@ export function timeOf(date: Date, timeStyle: 'short' | 'medium' = 'short'): HTM
   return make('time', { title, ...known }, text);
 }
 
+/** Sends JSON to a server of the page. */
+export function postJson(url: string, body: object): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
 /** Shows a state as a coloured badge. @param kind A class of the badge. */
 export function showBadge(badge: HTMLElement, text: string, kind: string): void {
   badge.textContent = text;
