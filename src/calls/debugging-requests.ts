@@ -52,12 +52,11 @@ export async function askBrowser(socket: CdpPort, request: DebuggingRequest): Pr
 }
 
 async function versionOf(cdp: CdpClient, address: string) {
-  const version = (await cdp.send<string>('Browser.getVersion')) as Readonly<Record<string, unknown>>;
-  const [product, userAgent] = [String(version['product']), String(version['userAgent'])];
-  const webKit = /AppleWebKit\/([\d.]+)/.exec(userAgent)?.[1] ?? '537.36';
+  const { product, userAgent, ...version } = await cdp.send('Browser.getVersion');
+  const webKit = /AppleWebKit\/([\d.]+)/.exec(String(userAgent))?.[1] ?? '537.36';
   return {
     // Clients compare the name, and the headless shell has another one.
-    Browser: product.replace(/^Headless/, ''),
+    Browser: String(product).replace(/^Headless/, ''),
     'Protocol-Version': version['protocolVersion'],
     'User-Agent': userAgent,
     'V8-Version': version['jsVersion'],
@@ -83,8 +82,6 @@ function decoded(query: string): string {
   }
 }
 
-function describeTarget(target: Target, address: string) {
-  const { targetId: id, type, title, url } = target as Target & { title?: string };
-  const webSocketDebuggerUrl = `${address}/devtools/page/${id}`;
-  return { description: '', id, title: title ?? '', type, url, webSocketDebuggerUrl };
+function describeTarget({ targetId: id, type, title = '', url }: Target, address: string) {
+  return { description: '', id, title, type, url, webSocketDebuggerUrl: `${address}/devtools/page/${id}` };
 }

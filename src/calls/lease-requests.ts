@@ -4,7 +4,6 @@ import { isPooledBrowserError, InvalidOptionError } from '../shared/errors.js';
 import { isRecord, jsonOf } from '../shared/json.js';
 import type { ProxiedBrowser, ProxiedLease } from './proxied-browser.js';
 
-/** Most bytes of a body. */
 const MOST_BYTES = 1024;
 
 /**

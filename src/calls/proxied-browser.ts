@@ -186,9 +186,7 @@ export class ProxiedBrowser {
     this.name = name;
     this.#isKept = plan.settings.share || name !== undefined;
     this.over = this.#over.signal;
-    this.ended = new Promise((resolve) => {
-      this.#onEnded = resolve;
-    });
+    this.ended = new Promise((resolve) => (this.#onEnded = resolve));
     this.#lease = this.#open({ protocol, lifetime }, replaced);
     this.#lease.catch((error: unknown) => this.end(error));
   }
@@ -327,8 +325,7 @@ export class ProxiedBrowser {
 
   /** Without a client and a person, the browser is kept for a while, or released. */
   #keep(isIdle: boolean): void {
-    if (this.clients > 0 || this.#handoffs > 0) return;
-    if (this.over.aborted) return;
+    if (this.clients > 0 || this.#handoffs > 0 || this.over.aborted) return;
     if (isIdle) return void this.end(IDLE);
     if (!this.#isKept || !this.isLeased) return void this.end(NO_CLIENT);
     const { share, keep, idleTimeout } = this.#plan.settings;

@@ -164,8 +164,7 @@ export class ProxyServer implements AsyncDisposable {
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
+    return (this.#closed ??= this.#close());
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -67,7 +67,6 @@ async function doctor({ json, ...on }: DoctorOptions): Promise<void> {
   if (!ok) throw new ExitStatus(EXIT.failed);
 }
 
-/** The case of each pool of a list. */
 async function casesOf(list: string, on: Case): Promise<Case[]> {
   const { namedPools } = await import('./service.js');
   return (await namedPools(list, on)).map(({ name, ...at }) => ({ ...on, ...at, pool: name }));

@@ -50,7 +50,6 @@ interface LeasesOptions extends ServiceOptions {
   signal: AbortSignal;
 }
 
-/** An active lease of this library. */
 interface ActiveLease extends ListedSession {
   lease: string;
   /** Since the acquire request, in ms, as far as the clocks of the machines agree. */

@@ -23,7 +23,6 @@ interface Limits {
   readonly acquireTimeout: number;
 }
 
-/** One call of a tool. */
 export interface ToolCall {
   /** Aborts when the host cancels the call, or ends. */
   readonly signal: AbortSignal;

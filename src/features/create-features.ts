@@ -38,7 +38,6 @@ const off: LeaseFeature = {
   },
 };
 
-/** Creates the features of a lease. */
 export async function createFeatures(settings: Settings): Promise<LeaseFeatures> {
   // Files that one feature announces, and another one receives.
   const placeholders = new PlaceholderFiles();

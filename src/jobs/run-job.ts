@@ -40,7 +40,6 @@ export class Job<Handles, Input, Value, Session extends object> {
     this.#tasks = new TaskQueue(this.#context);
   }
 
-  /** Resolves with the next outcome. */
   async next(): Promise<IteratorResult<Outcome<Input, Value, Session>, undefined>> {
     this.#running ??= this.#run();
     const result = await this.#loop.next();

@@ -250,7 +250,6 @@ export class Acquisition<Session extends object> {
     return outcome;
   }
 
-  /** Sends one request, for a visit. */
   async send(visit: Visit<Session>, { signal, wait: longest, onWrite }: Permission): Promise<GrantReply> {
     const { settings, emit, wanted } = this.#order;
     const { pool } = visit;

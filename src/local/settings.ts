@@ -199,7 +199,6 @@ const telemetryChecks = checksOf<LocalPoolTelemetry>()({
   captcha: category,
 });
 
-/** The telemetry categories. */
 export const TELEMETRY_CATEGORIES = Object.keys(telemetryChecks) as readonly TelemetryCategory[];
 
 const viewportChecks = checksOf<LocalPoolViewport>()({ width: wholeNumber(1), height: wholeNumber(1) });

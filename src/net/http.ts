@@ -14,7 +14,6 @@ export interface HttpRequest {
   readonly body?: object | undefined;
 }
 
-/** The headers of a request, and its body as text. */
 export function encode({ headers, body }: HttpRequest): {
   headers: Record<string, string>;
   text: string | undefined;

@@ -85,7 +85,6 @@ export class NotedCalls {
     learn(object, this.#scope.library);
   }
 
-  /** Adds a page in the scope. */
   addPage(page: object): void {
     this.#pages.add(page);
     this.learn(page);
@@ -96,7 +95,6 @@ export class NotedCalls {
     return this.#scope.library === 'puppeteer';
   }
 
-  /** Adds a dialog of a page. */
   addDialog(page: object, dialog: object): void {
     learn(dialog, this.#scope.library, placeOf(page, 'page'));
   }
@@ -107,7 +105,6 @@ export class NotedCalls {
     return target === (scope === 'browser' ? browser : context);
   }
 
-  /** Returns what is to be called when the call ends. */
   note(text: string, at: number): OnCallEnd | undefined {
     const onEnd = this.#scope.onCall({ text, at });
     return onEnd && ((failure) => observations.has(this) && onEnd(failure));

@@ -35,7 +35,6 @@ import {
 import type { HttpResponse } from '../net/response.js';
 import type { AcquireRequest, BrowserSession, PoolRecord } from '../services/kernel-api.js';
 
-/** Loads what sends requests. */
 const loadRequests = lazy(async () => {
   const [core, grant, response] = await Promise.all([
     import('./pool-core.js'),
@@ -257,8 +256,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
    * refused. Sessions that `acquire()` has returned stay leased.
    */
   close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
+    return (this.#closed ??= this.#close());
   }
 
   /** Calls `close()`, at the end of an `await using` block. */
@@ -276,7 +274,6 @@ export class BrowserPool<Session extends object = BrowserSession> {
     return expectSuccess(await coreOf(this).client.send(request, how), how.facts);
   }
 
-  /** Sends a request, and reads the JSON of its response. */
   async #ask<T>(request: ServiceRequest, how: SendOptions, read: (json: unknown) => T): Promise<T> {
     const { coreOf, readAs } = await loadRequests();
     return readAs(await coreOf(this).client.send(request, how), how.facts, read);

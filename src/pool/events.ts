@@ -1,7 +1,6 @@
 import type { ReleaseError } from '../shared/service-errors.js';
 import type { StepOf } from '../shared/telemetry.js';
 
-/** The requested lease of an acquire request. */
 interface RequestedLease {
   /** Id or name of the pool. */
   pool: string;

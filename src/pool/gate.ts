@@ -325,7 +325,6 @@ export class Gate<Reply extends Answer> {
     this.#pace.learn(request, answer, { retry: request.sender.retry, isHolding: this.#held > 0 });
   }
 
-  /** Ends a request, and returns the wait of its owner. */
   #end(request: Request<Reply>): Place<Reply>['waiting'] {
     const { owner } = request;
     this.#open.delete(request);

@@ -163,7 +163,6 @@ export interface DownloadOptions extends RequestOptions {
 const LEASE_NAME = /^[a-zA-Z0-9._-]{1,255}$/;
 const MOST_TAGS = 50;
 
-/** The lease's name. */
 export function leaseName(): Check<string> {
   return check(
     'a string of 1 to 255 letters, digits, dots, underscores or hyphens',
@@ -171,7 +170,6 @@ export function leaseName(): Check<string> {
   );
 }
 
-/** Tags of a lease. */
 export function tagsOfLease(): Check<Readonly<Record<string, string>>> {
   return checked((tags) => {
     if (!isRecord(tags) || Object.values(tags).some((value) => typeof value !== 'string'))
@@ -184,7 +182,6 @@ export function tagsOfLease(): Check<Readonly<Record<string, string>>> {
 const size = { width: wholeNumber(1), height: wholeNumber(1) };
 const profile = { id: optional(text()), name: optional(text()), save: optional(flag()) };
 
-/** The checks of `SessionOptions`. */
 export const sessionOptionsChecks = checksOf<SessionOptions>()({
   region: optional(text()),
   viewport: optional(group(size, '{ width, height } in pixels')),
@@ -230,7 +227,6 @@ export const tokenCheck: Check<Token> = checked((token) =>
 const FLAG = /^--[^\0]+$/;
 const POOL_FLAG = /^--(remote-debugging-(port|pipe|address)|user-data-dir|profile)(=|$)/;
 
-/** Flags of a local browser. */
 export function browserFlags(): Check<readonly string[]> {
   return checked((args) => {
     if (!Array.isArray(args)) return `must be an array of flags, not ${showValue(args)}`;

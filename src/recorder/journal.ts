@@ -67,7 +67,6 @@ export class Journal {
     this.#write(index === undefined ? entry : { index, ...entry });
   }
 
-  /** A picture was masked. */
   addMask(masked: MaskedPictures): void {
     this.#write({ masked });
   }

@@ -1,7 +1,7 @@
 import { clock } from '../shared/clock.js';
 import type { CdpSession } from '../wire/cdp-client.js';
 import type { EventName, EventParams } from '../wire/message.js';
-import { isRecord, jsonOf } from '../shared/json.js';
+import { recordOf } from '../shared/json.js';
 import { BINDING, type RecorderWorld } from './masks/mask-script.js';
 import type { Timeline, TimelineEntry } from './timeline.js';
 
@@ -12,7 +12,7 @@ const MAX_KEPT = 500;
 const LONG_WAIT = 500;
 const MOST_WAITING = 10;
 
-type Handler = (params: never, session: string) => void;
+type Handlers = { readonly [Name in EventName]?: (params: EventParams<Name>, session: string) => void };
 
 /** An event of the recorded browser, which is what the protocol says. */
 export type RecordedEvent = {
@@ -102,25 +102,26 @@ export class PageEvents {
     if (status !== undefined && !/^[123]/.test(status)) this.#add('request-failed', url, status);
   }
 
-  readonly #handlers: Readonly<Record<string, Handler | undefined>> = {
-    'Target.attachedToTarget': ({ sessionId, targetInfo: { url, targetId } }: AttachedToTarget) => {
+  readonly #handlers: Handlers = {
+    'Target.attachedToTarget': ({ sessionId, targetInfo: { url, targetId } }) => {
       this.#pages.set(sessionId, { url, targetId });
       this.#add('page-opened', withoutSecrets(url));
     },
-    'Target.detachedFromTarget': ({ sessionId }: { sessionId: string }) => {
+    'Target.detachedFromTarget': ({ sessionId = '' }) => {
       this.#add('page-closed', withoutSecrets(this.#pages.get(sessionId)?.url ?? ''));
       this.#pages.delete(sessionId);
     },
-    'Page.frameNavigated': ({ frame }: { frame: Frame }, session) => {
-      const status = this.#documents.get(frame.loaderId);
-      this.#documents.delete(frame.loaderId);
+    'Page.frameNavigated': ({ frame }, session) => {
+      const { loaderId = '' } = frame;
+      const status = this.#documents.get(loaderId);
+      this.#documents.delete(loaderId);
       // A document that cannot be loaded is replaced by a page of Chromium's own.
       const url = withoutSecrets(frame.unreachableUrl ?? frame.url);
       if (frame.parentId !== undefined) return this.#addIfFailed(url, status);
       this.#pages.set(session, { url: frame.url, targetId: frame.id });
       this.#add('navigation', url, status);
     },
-    'Network.requestWillBeSent': (params: RequestWillBeSent, session) => {
+    'Network.requestWillBeSent': (params, session) => {
       const { requestId, request, frameId, type, redirectResponse: from } = params;
       keep(this.#requests, requestId, { url: request.url, at: this.#at });
       // The main frame has the id of its page.
@@ -128,7 +129,7 @@ export class PageEvents {
       const text = `${withoutSecrets(from.url)} → ${withoutSecrets(request.url)}`;
       this.#add('navigation', text, statusOf(from));
     },
-    'Network.responseReceived': ({ type, requestId, loaderId, response }: ResponseReceived) => {
+    'Network.responseReceived': ({ type, requestId, loaderId = '', response }) => {
       const request = this.#requests.get(requestId);
       if (request) request.isAnswered = true;
       // Chromium requests the icon by itself: many sites have none.
@@ -137,10 +138,10 @@ export class PageEvents {
       if (type === 'Document') keep(this.#documents, loaderId, status);
       else this.#addIfFailed(withoutSecrets(response.url), status);
     },
-    'Network.loadingFinished': ({ requestId }: { requestId: string }) => {
+    'Network.loadingFinished': ({ requestId }) => {
       this.#requests.delete(requestId);
     },
-    'Network.loadingFailed': ({ type, requestId, errorText, canceled }: LoadingFailed) => {
+    'Network.loadingFailed': ({ type, requestId, errorText, canceled }) => {
       const url = this.#requests.get(requestId)?.url ?? 'a request';
       this.#requests.delete(requestId);
       // A navigation cancels the requests of the previous document.
@@ -149,50 +150,34 @@ export class PageEvents {
       if (type === 'Document') keep(this.#documents, requestId, errorText);
       else this.#add('request-failed', withoutSecrets(url), errorText);
     },
-    'Runtime.consoleAPICalled': (params: { type: string; args: RemoteObject[] }) => {
+    'Runtime.consoleAPICalled': (params) => {
       const text = params.args.map(({ value, description }) => String(value ?? description ?? ''));
       this.#add('console', `${params.type}: ${text.join(' ')}`);
     },
-    'Log.entryAdded': ({ entry }: { entry: LogEntry }) => {
+    'Log.entryAdded': ({ entry }) => {
       // The timeline has an entry of its own for each failed request.
       if (entry.source === 'network' && this.#timeline.includes('network')) return;
       this.#add('console', `${entry.level}: ${entry.text} ${withoutSecrets(entry.url ?? '')}`);
     },
-    'Runtime.exceptionThrown': (params: { exceptionDetails: { text: string; exception?: RemoteObject } }) => {
+    'Runtime.exceptionThrown': (params) => {
       const { text, exception } = params.exceptionDetails;
       this.#add('page-error', exception?.description ?? text);
     },
-    'Page.javascriptDialogOpening': ({ type, message }: { type: string; message: string }) => {
+    'Page.javascriptDialogOpening': ({ type, message }) => {
       this.#add('dialog', `${type}: ${message}`);
     },
-    'Page.javascriptDialogClosed': ({ result }: { result?: boolean }) => {
+    'Page.javascriptDialogClosed': ({ result }) => {
       this.#add('dialog', result === true ? 'It was accepted.' : 'It was dismissed.');
     },
-    'Page.downloadWillBegin': ({ url = '', suggestedFilename = '' }: DownloadWillBegin) => {
+    'Page.downloadWillBegin': ({ url = '', suggestedFilename = '' }) => {
       this.#add('download', `${suggestedFilename} ${withoutSecrets(url)}`.trim());
     },
     'Inspector.targetCrashed': () => this.#add('page-error', 'The page crashed.'),
-    'Runtime.bindingCalled': ({ payload }: { payload: unknown }) => {
-      const interaction = typeof payload === 'string' ? jsonOf(payload) : undefined;
-      if (!isRecord(interaction) || typeof interaction['text'] !== 'string') return;
-      const { kind, text } = interaction;
-      if (kind === 'click' || kind === 'key') this.#add(kind, text);
+    'Runtime.bindingCalled': ({ payload }) => {
+      const { kind, text } = recordOf(payload);
+      if ((kind === 'click' || kind === 'key') && typeof text === 'string') this.#add(kind, text);
     },
   };
-}
-
-interface AttachedToTarget {
-  readonly sessionId: string;
-  readonly targetInfo: { readonly url: string; readonly targetId: string };
-}
-
-interface Frame {
-  readonly id: string;
-  readonly loaderId: string;
-  /** The frame above; missing for the main frame. */
-  readonly parentId?: string;
-  readonly url: string;
-  readonly unreachableUrl?: string;
 }
 
 interface SentRequest {
@@ -202,48 +187,7 @@ interface SentRequest {
   isAnswered?: boolean;
 }
 
-interface RequestWillBeSent {
-  readonly requestId: string;
-  readonly request: { readonly url: string };
-  readonly type?: string;
-  readonly frameId?: string;
-  /** The response that led to this request. */
-  readonly redirectResponse?: Response;
-}
-
-interface Response {
-  readonly url: string;
-  readonly status: number;
-  readonly statusText: string;
-}
-
-interface ResponseReceived {
-  readonly requestId: string;
-  readonly type: string;
-  readonly loaderId: string;
-  readonly response: Response;
-}
-
-interface LoadingFailed {
-  readonly type: string;
-  readonly requestId: string;
-  readonly errorText: string;
-  readonly canceled?: boolean;
-}
-
-interface DownloadWillBegin {
-  readonly url?: string;
-  readonly suggestedFilename?: string;
-}
-
-interface LogEntry {
-  readonly source: string;
-  readonly level: string;
-  readonly text: string;
-  readonly url?: string;
-}
-
-function statusOf({ status, statusText }: Response): string {
+function statusOf({ status, statusText }: { status: number; statusText: string }): string {
   return `${status} ${statusText}`.trim();
 }
 
@@ -255,12 +199,6 @@ function keep<Value>(values: Map<string, Value>, key: string, value: Value): voi
 
 /** Events that Chromium repeats after `Runtime.enable`. */
 const REPEATED = new Set(['Runtime.consoleAPICalled', 'Runtime.exceptionThrown']);
-
-/** A JavaScript value, as CDP describes it. */
-interface RemoteObject {
-  readonly value?: unknown;
-  readonly description?: string;
-}
 
 /** Query parameters with such names may hold secrets. */
 const SECRET = /jwt|token|key|secret|passw|auth|sig|session|code/i;

@@ -6,7 +6,6 @@ import { BrowserFault } from '../wire/message.js';
 import type { CdpSource } from '../wire/cdp-source.js';
 import type { FinishMask } from './masks/masks.js';
 
-/** A browser with the pictures of its pages. */
 export interface PicturedBrowser {
   /** Opens clients of it. */
   readonly source: CdpSource;

@@ -83,7 +83,6 @@ export class Recorder {
     }
   }
 
-  /** Removes a recording and its files. */
   remove(recording: Recording): void {
     this.#store.remove(recording);
   }

@@ -24,7 +24,6 @@ export interface RecordingLimits {
   readonly maxAge?: number | undefined;
 }
 
-/** What the store needs of a recording. */
 export interface StoredRecording {
   readonly replayId: string;
   readonly startedAt: Date;

@@ -176,7 +176,6 @@ const sessions: Required<BrowserService>['sessions'] = {
     })),
 };
 
-/** Where the list has a lease. */
 const FOUND = { list: ['items'], at: ['metadata', LEASE_TAG] } as const;
 
 /** @param filter Further parameters: with more sessions than a page has, the one of a lease is not on the first page. */

@@ -24,7 +24,6 @@ export interface LockErrors {
   readonly inUse: (path: string, who: string | undefined) => Error;
 }
 
-/** The process that holds a lock. */
 interface Holder extends ProcessId {
   /** Distinguishes this lock from all others. */
   readonly token: string;

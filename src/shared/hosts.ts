@@ -51,7 +51,6 @@ export function patternOf(rules: readonly HostRule[]): RegExp {
   return new RegExp(rules.map(regExpOf).join('|'));
 }
 
-/** Returns the fault of a rule as a text. */
 function readRule(text: string): readonly HostRule[] | string {
   const [, host = '', digits] = /^(\[.*\]|.*?)(?::(\d+))?$/.exec(text.trim()) ?? [];
   const port = digits === undefined ? undefined : Number(digits);

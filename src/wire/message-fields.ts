@@ -198,7 +198,7 @@ export const EVENTS = {
     type: may(text),
     redirectResponse: may(response),
   }),
-  'Network.responseReceived': v.looseObject({ requestId: text, response }),
+  'Network.responseReceived': v.looseObject({ requestId: text, loaderId: may(text), response }),
   'Network.loadingFinished': ofRequest,
   'Network.loadingFailed': v.looseObject({ requestId: text, errorText: text }),
   'Runtime.consoleAPICalled': v.looseObject({

@@ -83,7 +83,6 @@ function wholeMessage(data: string | Frame): Message {
   return message;
 }
 
-/** Writes a message. */
 export function writtenMessage(message: object): WireMessage {
   return asMessage(message, Buffer.from(JSON.stringify(message)));
 }
@@ -145,7 +144,6 @@ export function fits({ method, params }: Message): boolean {
   return !schema || v.is(schema, params);
 }
 
-/** Whether this library reads an event. */
 export function isRead(name: string | undefined): name is EventName {
   return name !== undefined && Object.hasOwn(EVENTS, name);
 }

@@ -14,7 +14,6 @@ import {
 } from './message.js';
 import type { Sessions } from './sessions.js';
 
-/** The answer of the browser, as it came. */
 export class BrowserAnswer implements Answer {
   readonly message: WireMessage;
   readonly #method: string;

@@ -2,7 +2,6 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { isRecord } from '../../shared/json.js';
 
-/** A copy of playwright-core. */
 export interface PlaywrightCopy {
   readonly version: string;
   /** Returns the file that a program would import. */

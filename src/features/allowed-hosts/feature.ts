@@ -11,14 +11,12 @@ import {
   type AllowedHostsSteps,
 } from './options.js';
 
-interface Types {
+export const declared = declareFeature<{
   lease: AllowedHostsOption;
   proxy: AllowedHostsOption;
   result: AllowedHostsResult;
   steps: AllowedHostsSteps;
-}
-
-export const declared = declareFeature<Types>()({
+}>()({
   checks: { lease: allowedHostsChecks, proxy: allowedHostsChecks },
   none: () => ({ refusedHosts: [] }),
   verify: verifyAllowedHosts,

@@ -10,13 +10,11 @@ import {
   type ArtifactsSteps,
 } from './options.js';
 
-interface Types {
+export const declared = declareFeature<{
   run: ArtifactsFeatureOptions;
   result: ArtifactsResult;
   steps: ArtifactsSteps;
-}
-
-export const declared = declareFeature<Types>()({
+}>()({
   checks: { run: artifactsChecks },
   none: () => ({ artifacts: [] }),
   verify: verifyArtifacts,

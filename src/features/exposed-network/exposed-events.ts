@@ -28,7 +28,6 @@ const MOST_WAITING = 1024 * 1024;
 /** Maximum length of one event, in characters. */
 const LONGEST_EVENT = 8 * 1024 * 1024;
 
-/** The request of an EventSource. */
 export interface EventsRequest {
   /** The document, or worker, of the EventSource. */
   readonly frameId: string;
@@ -90,7 +89,6 @@ export class EventStreams implements ChannelKind {
   }
 }
 
-/** One stream of events. */
 export class EventStream {
   readonly request: EventsRequest;
   /** The EventSource is between two parts. */

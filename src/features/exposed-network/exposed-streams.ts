@@ -55,7 +55,6 @@ export const FETCH_VALUES = { header: HEADER, waiting: MOST_WAITING };
 export class ExposedStreams implements ChannelKind {
   /** Each is that of a stream, and these are bounded. */
   readonly most = Number.POSITIVE_INFINITY;
-  /** Which requests `fetch` has sent. */
   readonly requests = new FetchRequests();
   readonly #context: Pick<Context, 'clients' | 'targets' | 'signal'>;
   readonly #open = new Map<string, Stream>();

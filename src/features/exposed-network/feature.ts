@@ -8,13 +8,11 @@ import {
   type ExposeNetworkSteps,
 } from './options.js';
 
-interface Types {
+export const declared = declareFeature<{
   connect: ExposeNetworkOption;
   proxy: ExposeNetworkOption;
   steps: ExposeNetworkSteps;
-}
-
-export const declared = declareFeature<Types>()({
+}>()({
   checks: { connect: exposeNetworkChecks, proxy: exposeNetworkChecks },
   variable: { option: 'exposeNetwork', name: 'BROWSER_POOL_EXPOSE_NETWORK' },
 });

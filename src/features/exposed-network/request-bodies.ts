@@ -46,7 +46,6 @@ interface Upload extends Disposable {
   readonly bytes: Buffer | undefined;
 }
 
-/** The bodies of the requests of pages. */
 export class RequestBodies {
   /** The files that the library has put into forms. */
   readonly #files: FormFile[] = [];

@@ -50,7 +50,6 @@ export class Share {
     return this.#bytes > 0;
   }
 
-  /** Waits for a number of bytes. */
   async take(budget: ByteBudget, bytes: number, signal: AbortSignal): Promise<void> {
     await budget.take(bytes, signal);
     this.#budget = budget;

@@ -10,7 +10,6 @@ export class DownloadPages {
     this.#sessions = sessions;
   }
 
-  /** The page behind the id of a page. */
   withId(id: string): DownloadPage {
     const target = this.#sessions.target(id);
     return target ? this.#pageOf(target) : { ids: [id], contextId: undefined };

@@ -113,7 +113,6 @@ export class DownloadWatch {
     await Promise.all([...this.#contexts].map(cancel));
   }
 
-  /** The page behind the id of a page. */
   pageOf(id: string): DownloadPage {
     return this.#pages.withId(id);
   }

@@ -9,13 +9,11 @@ import {
   type DownloadsSteps,
 } from './options.js';
 
-interface Types {
+export const declared = declareFeature<{
   connect: DownloadsFeatureOptions;
   result: DownloadsResult;
   steps: DownloadsSteps;
-}
-
-export const declared = declareFeature<Types>()({
+}>()({
   checks: { connect: downloadsChecks },
   none: () => ({ downloads: [] }),
 });

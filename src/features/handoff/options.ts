@@ -47,7 +47,6 @@ const handoffChecks = checksOf<HandoffOptions>()({
   timeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
 });
 
-/** The checked request. */
 export type HandoffRequest = Checked<typeof handoffChecks>;
 
 /** @throws InvalidOptionError */

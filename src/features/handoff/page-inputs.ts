@@ -2,7 +2,6 @@ import { isRecord } from '../../shared/json.js';
 import type { CdpSession } from '../../wire/cdp-client.js';
 import type { EventParams } from '../../wire/layer.js';
 
-/** A file that the person has chosen. */
 export interface ChosenFile {
   readonly name: string;
   /** The media type. */

@@ -6,7 +6,6 @@ import { BASE_STYLE } from '../../shared/page/style.js';
 export interface HandoffFacts {
   readonly message: string;
   readonly sessionId: string;
-  /** URL of the live view of the service. */
   readonly liveViewUrl?: string;
   /** What happened, if the hand-off is over. */
   readonly end?: string;

@@ -9,13 +9,11 @@ import {
   type LifetimeSteps,
 } from './options.js';
 
-interface Types {
+export const declared = declareFeature<{
   release: LifetimeOptions;
   facts: LifetimeFacts;
   steps: LifetimeSteps;
-}
-
-export const declared = declareFeature<Types>()({
+}>()({
   checks: { release: lifetimeChecks },
   verify: verifyLifetime,
 });

@@ -11,14 +11,12 @@ import {
   type ReplaysTimes,
 } from './options.js';
 
-interface Types {
+export const declared = declareFeature<{
   release: ReplaysOptions;
   result: ReplaysResult;
   times: ReplaysTimes;
   steps: ReplaysSteps;
-}
-
-export const declared = declareFeature<Types>()({
+}>()({
   checks: { release: replaysChecks },
   none: () => ({ replays: [], replayStatus: 'off' }),
   verify: verifyReplays,

@@ -8,12 +8,10 @@ import {
   type StartPageSteps,
 } from './options.js';
 
-interface Types {
+export const declared = declareFeature<{
   acquire: StartPageOptions;
   steps: StartPageSteps;
-}
-
-export const declared = declareFeature<Types>()({
+}>()({
   checks: { acquire: startPageChecks },
 });
 

@@ -82,7 +82,6 @@ function warnOf(id: string | undefined, what: string): string {
 
 const OWN_QUEUE = 'Use a queue of its own for each kind of job.';
 
-/** Converts the outcome of an attempt for storage. */
 export function storedAttempt(outcome: Outcome<unknown, unknown, object>): StoredAttempt {
   const {
     index: _index,
@@ -109,7 +108,6 @@ export function storedError(reason: unknown, mayRetry: boolean): Error {
   return error;
 }
 
-/** Reads the outcome of a job that BullMQ has completed or failed. */
 export function outcomeOf(job: Job<QueuedInput>, status: 'completed' | 'failed'): QueuedOutcome {
   const { index, input, list } = job.data;
   const facts = { index, input, list, attempts: job.attemptsMade || 0 };

@@ -22,7 +22,7 @@ export class LiveScreen {
   readonly #tabs = byId('tabs');
   readonly #send: Send;
   /** Size of the page in the browser, in CSS pixels. */
-  readonly #size = { width: 0, height: 0 };
+  #size = { width: 0, height: 0 };
 
   constructor(send: Send) {
     this.#send = send;
@@ -39,8 +39,7 @@ export class LiveScreen {
   show(message: LiveMessage | Blob): string | undefined {
     if (message instanceof Blob) void this.#showPicture(message);
     else if (message.type === 'tabs') return this.#showTabs(message);
-    else if (message.type === 'size')
-      Object.assign(this.#size, { width: message.width, height: message.height });
+    else if (message.type === 'size') this.#size = message;
     return undefined;
   }
 

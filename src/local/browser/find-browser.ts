@@ -5,7 +5,6 @@ import { environment } from '../../shared/environment.js';
 import { BrowserNotFoundError } from '../../shared/lease-errors.js';
 import { checksOf, oneOf, optional, readOptions, text } from '../../shared/options.js';
 
-/** Options of `findBrowser`. */
 export interface FindBrowserOptions {
   /**
    * Which browser: Chrome or Chromium, or Firefox.
@@ -61,7 +60,6 @@ interface Places {
   readonly download?: () => Promise<string | undefined>;
 }
 
-/** The places of each kind of browser. */
 export const PLACES: Readonly<Record<LocalBrowserKind, Places>> = {
   chromium: {
     name: 'Chrome or Chromium',

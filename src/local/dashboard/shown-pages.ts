@@ -4,7 +4,6 @@ import { sourceOver } from '../../wire/cdp-source.js';
 import type { Chromium } from '../browser/chromium.js';
 import { PageTitles, type LiveTab } from '../../live/page-titles.js';
 
-/** The page that a browser shows. */
 export interface ShownPage {
   readonly title: string;
   /** Without query, fragment, user and password, which may hold secrets. */

@@ -11,7 +11,6 @@ import type { Pages } from './pages.js';
 import { checkSource, checkToken, methodOf, type RouteCall } from './request.js';
 import { createAbort } from '../../shared/globals.js';
 
-/** What the server serves. */
 interface Served {
   readonly token: string;
   readonly routes: readonly HttpRoute[];

@@ -27,7 +27,6 @@ export type LaunchBrowser = (
   signal: AbortSignal,
 ) => Promise<LocalBrowser>;
 
-/** What the pools of a server share. */
 interface SharedByPools {
   readonly launch: LaunchBrowser;
   /** WebRTC of no browser sends UDP packets: each one fits each request. */

@@ -51,7 +51,6 @@ export function groupOf(entry: TimelineEntry): Group {
   return hasFailed(entry) ? 'errors' : KINDS[entry.kind].group;
 }
 
-/** Whether the status of an event is a failure. */
 export function hasFailed({ kind, status }: TimelineEntry): boolean {
   if (status === undefined) return false;
   return CALLS.has(kind) || (REQUESTS.has(kind) && !/^[123]/.test(status));

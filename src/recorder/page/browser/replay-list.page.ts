@@ -1,6 +1,6 @@
 import type { ListedReplay } from '../list-page.js';
 import { byId, make, showBadge, timeOf } from '../../../shared/page/browser/dom.js';
-import { duration, fragmentOf, plain } from '../../../shared/page/browser/format.js';
+import { duration, fragmentOf, plain, wordsOf } from '../../../shared/page/browser/format.js';
 import { RECORDING_STATES, RESULTS } from './recording-states.js';
 
 /** A recording, and its element in the list. */
@@ -45,11 +45,6 @@ function filter(): void {
   failed.setAttribute('aria-pressed', String(words.includes('failed')));
   byId('none').hidden = shown.length > 0;
   byId('none').textContent = rows.length === 0 ? 'There are no replays.' : 'No replay matches.';
-}
-
-/** What a person types, in lower case. */
-function wordsOf({ value }: HTMLInputElement): readonly string[] {
-  return value.toLowerCase().split(/\s+/).filter(Boolean);
 }
 
 function matchesWord({ result, text }: Row, word: string): boolean {

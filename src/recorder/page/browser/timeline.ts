@@ -1,6 +1,6 @@
 import type { TimelineEntry } from '../../timeline.js';
 import { byId, make, reconcile } from '../../../shared/page/browser/dom.js';
-import { clock, fragmentOf, plain, seconds } from '../../../shared/page/browser/format.js';
+import { clock, fragmentOf, plain, seconds, wordsOf } from '../../../shared/page/browser/format.js';
 import { ALL_GROUPS, groupOf, GROUPS, hasFailed, labelOf, setColor, type Group } from './kinds.js';
 import { lastUntil, nearest } from './moments.js';
 import { isFlag, showMarks } from './scrub-marks.js';
@@ -104,7 +104,7 @@ export class Timeline {
   /** Hides the rows that do not match the groups and the search. */
   #filter(): void {
     this.#renderFilters();
-    const words = this.#search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = wordsOf(this.#search);
     this.#visible = this.#sorted.filter(({ group, text, element }) => {
       const matches = !this.#hidden.has(group) && words.every((word) => text.includes(word));
       if (element.hidden === matches) element.hidden = !matches;
@@ -174,7 +174,6 @@ function markLink({ at, text }: TimelineEntry): HTMLElement {
   return make('a', { href: fragmentOf(at) }, make('time', {}, clock(at)), ' ', make('i'), what);
 }
 
-/** A link to the moment of an event. */
 function eventLink(entry: TimelineEntry): HTMLElement {
   const { at, text, status, took } = entry;
   // The spaces are for screen readers.

@@ -29,9 +29,13 @@ export function bytes(count: number): string {
   return `${(count / 1_000_000).toFixed(1)} MB`;
 }
 
-/** Shortens an id for display. */
 export function short(id: string): string {
   return id.slice(0, 8);
+}
+
+/** The words of a search, in lower case. */
+export function wordsOf({ value }: HTMLInputElement): readonly string[] {
+  return value.toLowerCase().split(/\s+/).filter(Boolean);
 }
 
 /** The fragment of a link to a moment of a video. @param at In milliseconds. */
