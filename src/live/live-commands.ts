@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { jsonOf } from '../shared/json.js';
 import { isPageUrl } from '../shared/urls.js';
-import type { ResultOf } from '../wire/message.js';
+import type { CdpSession } from '../wire/cdp-client.js';
 
 const number = v.pipe(v.number(), v.finite());
 
@@ -96,31 +96,28 @@ export function kindOf(command: LiveCommand): keyof typeof MOST_UNANSWERED {
   return ['mouse', 'wheel', 'key', 'text'].includes(command.type) ? 'input' : 'other';
 }
 
-/** Sends a CDP command to the page in the live view. */
-type Ask = (method: string, params?: object) => Promise<unknown>;
-
 /** Performs an action of the viewer in the page. */
 export async function performCommand(
-  ask: Ask,
+  session: CdpSession,
   action: Exclude<LiveCommand, { type: 'watch' }>,
 ): Promise<void> {
   switch (action.type) {
     case 'mouse': {
       const { action: type, ...mouse } = action;
-      return void (await ask('Input.dispatchMouseEvent', { ...mouse, type }));
+      return void (await session.ask('Input.dispatchMouseEvent', { ...mouse, type }));
     }
     case 'wheel':
-      return void (await ask('Input.dispatchMouseEvent', { ...action, type: 'mouseWheel' }));
+      return void (await session.ask('Input.dispatchMouseEvent', { ...action, type: 'mouseWheel' }));
     case 'key':
-      return void (await ask('Input.dispatchKeyEvent', keyParams(action)));
+      return void (await session.ask('Input.dispatchKeyEvent', keyParams(action)));
     case 'text':
-      return void (await ask('Input.insertText', { text: action.text }));
+      return void (await session.ask('Input.insertText', { text: action.text }));
     case 'navigate':
-      return void (await ask('Page.navigate', { url: action.url }));
+      return void (await session.ask('Page.navigate', { url: action.url }));
     case 'reload':
-      return void (await ask('Page.reload'));
+      return void (await session.ask('Page.reload'));
     case 'history':
-      return await goBy(ask, action.by);
+      return await goBy(session, action.by);
   }
 }
 
@@ -139,10 +136,8 @@ function keyParams({ action, text, keyCode, repeat, ...key }: KeyCommand): objec
   };
 }
 
-async function goBy(ask: Ask, by: number): Promise<void> {
-  const { currentIndex, entries } = (await ask(
-    'Page.getNavigationHistory',
-  )) as ResultOf<'Page.getNavigationHistory'>;
+async function goBy(session: CdpSession, by: number): Promise<void> {
+  const { currentIndex, entries } = await session.ask('Page.getNavigationHistory');
   const entry = entries[currentIndex + by];
-  if (entry) await ask('Page.navigateToHistoryEntry', { entryId: entry.id });
+  if (entry) await session.ask('Page.navigateToHistoryEntry', { entryId: entry.id });
 }

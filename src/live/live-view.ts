@@ -222,7 +222,7 @@ class ShownTab {
   async perform(action: Exclude<LiveCommand, { type: 'watch' }>): Promise<void> {
     const send = async () => {
       const session = await this.#session;
-      await performCommand((method, params) => session.ask(method, params), action);
+      await performCommand(session, action);
       this.hint('input');
     };
     if (kindOf(action) === 'other') return send();
