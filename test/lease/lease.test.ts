@@ -439,7 +439,7 @@ describe('the option release', () => {
     const failed = await release({ release: choose }, fail(mine), false);
     expect(failed.run.released).toBe('destroyed');
     expect(seen).toMatchObject([
-      { status: 'succeeded', healthy: true, session: { session_id: sessionId } },
+      { status: 'ok', healthy: true, session: { session_id: sessionId } },
       { status: 'failed', error: mine, healthy: false, session: { session_id: sessionId } },
     ]);
     expect(seen[0]).not.toHaveProperty('error');
@@ -673,7 +673,7 @@ describe('leaseBrowser', () => {
     await (await played.lease({ release })).release();
     expect(seen).toMatchObject([
       { status: 'failed', error: 'left', healthy: false },
-      { status: 'succeeded', healthy: true },
+      { status: 'ok', healthy: true },
     ]);
     expect(seen[1]!.error).toBeUndefined();
   });
