@@ -46,6 +46,8 @@ export const environment = {
   noProxy: () => read('no_proxy') ?? read('NO_PROXY') ?? '',
   /** True in a worker of Playwright Test. */
   isTestWorker: () => read('TEST_WORKER_INDEX') !== undefined,
+  /** The number of a worker of Playwright Test or Vitest. */
+  testWorker: () => read('TEST_WORKER_INDEX') ?? read('VITEST_POOL_ID'),
   /** True if Playwright is to open its Inspector, as with `npx playwright test --debug`. */
   opensInspector: () => read('PWDEBUG') === '1',
   /** True if Node is to print debug messages. Which ones, `debuglog` of node:util reads. */

@@ -84,7 +84,7 @@ export function callSite(): <T>(work: Promise<T>) => Promise<T> {
  * Adds a sentence behind a part of an error's message, once, and in its stack. Only these texts change: the error is the caller's
  * own.
  */
-export function addAdvice(error: Error, part: string, advice: string): void {
+export function addAdvice(error: Pick<Error, 'message' | 'stack'>, part: string, advice: string): void {
   const { message, stack } = error;
   if (message.includes(advice)) return;
   const explained = `${part}. ${advice}`;

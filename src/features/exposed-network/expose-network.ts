@@ -6,7 +6,7 @@ import { isLoopback } from '../../shared/urls.js';
 import type { PlaceholderFiles } from '../placeholder-files.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import type { ExposeNetworkSteps } from './options.js';
-import { isError } from '../../shared/globals.js';
+import { propertyOf } from '../../shared/json.js';
 
 /** Most hosts that are reported: a page can request any number. */
 const MOST_HOSTS = 1000;
@@ -55,11 +55,12 @@ export class ExposeNetwork implements LeaseFeature {
 
 /** How both libraries report that nothing listens at the URL of a navigation. Over WebDriver BiDi, a stack precedes the URL. */
 const REFUSED = /net::ERR_CONNECTION_REFUSED(?: at (\S+)|[^]*? at (\w+:\/\/\S+)$)/;
-const HINT = 'The leased browser runs on another machine, where this address means that machine.';
+const ELSEWHERE = 'The leased browser runs on another machine, where this address means that machine.';
 
 /**
- * Adds to the error of a navigation to a loopback address that the browser of this lease does not run on this machine.
+ * Adds to the error of a navigation to a loopback address what makes the browser of this lease reach a server of this machine.
  *
+ * @param error Also the plain object of a test runner.
  * @param exposed These addresses mean this machine.
  */
 export function explainRefusal(
@@ -67,12 +68,17 @@ export function explainRefusal(
   { isElsewhere }: Pick<Opening, 'isElsewhere'>,
   exposed?: ExposedHosts,
 ): void {
-  if (!isElsewhere || !isError(error) || error.message.includes(HINT)) return;
-  const [refused, address, last] = REFUSED.exec(error.message) ?? [];
+  const message = propertyOf(error, 'message');
+  if (typeof message !== 'string' || (!isElsewhere && !exposed)) return;
+  const [refused, address, last] = REFUSED.exec(message) ?? [];
   const url = address ?? last ?? '';
   if (refused === undefined || !URL.canParse(url)) return;
   const { hostname, host } = new URL(url);
   if (!isLoopback(hostname) && !hostname.endsWith('.localhost')) return;
   if (exposed?.read(url, 'request') !== undefined) return;
-  addAdvice(error, refused, `${HINT} To reach a server of your machine, set exposeNetwork: '${host}'.`);
+  const advice = exposed
+    ? `exposeNetwork ('${exposed.list}') does not contain ${host}. Set exposeNetwork: '${exposed.list},${host}', or '<loopback>', which ` +
+      'covers localhost, 127.0.0.1 and [::1].'
+    : `${ELSEWHERE} To reach a server of your machine, set exposeNetwork: '${host}'.`;
+  addAdvice(error as Error, refused, advice);
 }

@@ -16,6 +16,8 @@ export type ExposedUrl = string & { readonly [exposed]: true };
 
 /** The hosts of the option `exposeNetwork`, in the syntax of Playwright's option of this name. */
 export class ExposedHosts {
+  /** The option. */
+  readonly list: string;
   /** Matches the URLs of requests and WebSockets to these hosts, as a browser writes them. */
   readonly pattern: RegExp;
   /** The patterns of the requests for `Fetch.enable`. A star of CDP also stands for slashes, so a few of the URLs do not match. */
@@ -23,6 +25,7 @@ export class ExposedHosts {
 
   /** @param list Rules without a fault. */
   constructor(list: string) {
+    this.list = list;
     const rules = readHosts(list);
     this.pattern = patternOf(rules);
     this.cdpPatterns = rules.flatMap(cdpPatternsOf);

@@ -44,7 +44,7 @@ export class PoolSet {
   /** @throws HttpFault 404 */
   pool(idOrName: string): ServedPool {
     const found = this.find(idOrName);
-    if (!found) throw notFound('There is no pool with this id or name.');
+    if (!found) throw notFound(`There is no pool with this id or name. There are: ${this.names.join(', ')}.`);
     return found;
   }
 

@@ -182,10 +182,26 @@ describe('the error of a refused connection', () => {
     expect(explained(address, browser, exposed)).not.toContain('exposeNetwork');
   });
 
-  it('names what is missing if other addresses are exposed', () => {
-    expect(explained('http://127.0.0.1:81/', ELSEWHERE, 'localhost')).toContain(
-      "exposeNetwork: '127.0.0.1:81'",
-    );
+  it.each([
+    { exposed: 'localhost:81', address: 'http://127.0.0.1:81/', host: '127.0.0.1:81' },
+    { exposed: '127.0.0.1:81', address: 'http://localhost:81/a', host: 'localhost:81' },
+    { exposed: 'localhost:81', address: 'http://[::1]:81/', host: '[::1]:81' },
+  ])(
+    'names $host, which is missing beside $exposed, wherever the browser runs',
+    ({ exposed, address, host }) => {
+      for (const isElsewhere of [true, false])
+        expect(explained(address, { isElsewhere }, exposed)).toContain(
+          `exposeNetwork ('${exposed}') does not contain ${host}. Set exposeNetwork: '${exposed},${host}', or '<loopback>'`,
+        );
+    },
+  );
+
+  it('is explained in the plain object of a test runner, too', () => {
+    const message = 'Error: page.goto: net::ERR_CONNECTION_REFUSED at http://localhost:3000/';
+    const error = { message, stack: `${message}\n    at shop.spec.ts:1:1` };
+    explainRefusal(error, ELSEWHERE);
+    expect(error.message).toContain("set exposeNetwork: 'localhost:3000'.");
+    expect(error.stack).toContain(error.message);
   });
 });
 
