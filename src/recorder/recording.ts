@@ -245,12 +245,14 @@ export class Recording {
     });
   }
 
-  /** Something has failed. Returns the moment, in whole ms since the recording started. */
-  fail(text: string): number {
+  /** Something has failed. Returns the moment, in whole ms since the recording started. @param title The test or task that failed. */
+  fail(text: string, title?: string): number {
     this.result = 'failed';
-    if (!this.ended) this.#events.addWaiting();
     const moment = clock.now();
-    this.note('failed', text, moment);
+    if (!this.ended) {
+      this.#events.addWaiting();
+      this.#timeline.add('failed', text, title, moment);
+    }
     return this.#timeOf(moment);
   }
 

@@ -32,7 +32,7 @@ export interface TimelineEntry {
   readonly kind: keyof typeof CATEGORIES;
   /** One line, such as a URL or the clicked element. */
   readonly text: string;
-  /** How a request ended: HTTP status and its text, or Chromium's name of a network error. */
+  /** How a request ended: HTTP status and its text, or Chromium's name of a network error. Of a failure: the test or task. */
   readonly status?: string;
   /** Milliseconds that a call took. Missing for one that has not ended, and for other kinds. */
   readonly took?: number;

@@ -135,15 +135,15 @@ export class ClientRecording {
     };
   }
 
-  /** The lease, or a part of it, has failed. Returns the link to this moment. */
-  fail(error: unknown): string | undefined {
+  /** The lease has failed, or the test or task with this title. Returns the link to this moment. */
+  fail(error: unknown, title?: string): string | undefined {
     const recording = this.#started;
     if (!recording || recording.ended) return undefined;
     const failure = describeFailure(error);
     const { text, failed } = this.#failedCall ?? { text: '', failed: '' };
     // The error of a call does not always name what the call was for.
     const isOfCall = failed !== '' && failure.startsWith(failed) && !failure.includes(text);
-    const at = recording.fail(isOfCall ? `${failure} · ${text}` : failure);
+    const at = recording.fail(isOfCall ? `${failure} · ${text}` : failure, title);
     this.#failedAt ??= at;
     return momentOf(this.#url(recording), at);
   }

@@ -97,7 +97,7 @@ export class Replays implements LeaseFeature {
       calls?.stop();
       if (!end?.failed) return {};
       this.#hasFailed = true;
-      const moment = client?.fail(end.error);
+      const moment = client?.fail(end.error, title || undefined);
       return moment === undefined ? {} : { moment };
     };
   }

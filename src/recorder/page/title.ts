@@ -1,11 +1,14 @@
 import type { ReplayFacts } from './replay-page.js';
 
-/** What a recording is called: the only test or task in it, otherwise its lease, otherwise a lease of its pool. */
+/** What a recording is called: the tests or tasks that failed in it, or the only one in it, otherwise its lease, or a lease of its pool. */
 export function titleOf({
   timeline,
   leaseName,
   pool,
 }: Pick<ReplayFacts, 'timeline' | 'leaseName' | 'pool'>): string {
+  const failures = timeline.flatMap(({ kind, status }) => (kind === 'failed' ? (status ?? []) : []));
+  const [failed, ...further] = new Set(failures);
+  if (failed !== undefined) return further.length > 0 ? `${failed} (and ${further.length} more)` : failed;
   const [mark, ...others] = timeline.filter(({ kind }) => kind === 'mark');
   if (mark && mark.text !== '' && others.length === 0) return mark.text;
   return leaseName ?? `Lease of ${pool}`;

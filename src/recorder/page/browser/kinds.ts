@@ -53,7 +53,7 @@ export function groupOf(entry: TimelineEntry): Group {
 
 export function hasFailed({ kind, status }: TimelineEntry): boolean {
   if (status === undefined) return false;
-  return CALLS.has(kind) || (REQUESTS.has(kind) && !/^[123]/.test(status));
+  return kind === 'failed' || CALLS.has(kind) || (REQUESTS.has(kind) && !/^[123]/.test(status));
 }
 
 export function setColor(element: HTMLElement, group: Group): void {
