@@ -88,9 +88,13 @@ export function createLeaseLog(acquireTimeout: number, print = note): (event: Ru
   };
 }
 
+/** Milliseconds of a wait for a free browser that is not worth a line. */
+const SHORT_WAIT = 3000;
+
 function describeEvent(event: RunEvent, acquireTimeout: number): string | undefined {
   switch (event.type) {
     case 'waiting': {
+      if (!event.error && event.waited < SHORT_WAIT) return undefined;
       const reason = event.error ? oneLine(event.error.message) : `No browser is free in pool ${event.pool}.`;
       // A service that was never reached is given up earlier.
       if (event.error instanceof PoolConnectionError) return `${reason} Retrying.`;
@@ -129,8 +133,12 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
 
 /** A live view of this machine. The link to one of a service is a secret that a log must not show. */
 function liveViewHere({ browser_live_view_url: text = '' }: BrowserSession): string | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url?.hostname === '127.0.0.1' ? `Live view: ${url.href}` : undefined;
+  return isHere(text) ? `Live view: ${new URL(text).href}` : undefined;
+}
+
+/** Whether a link is one of a local pool. */
+function isHere(link: string): boolean {
+  return URL.canParse(link) && new URL(link).hostname === '127.0.0.1';
 }
 
 /** The bell of the terminal calls the person. */
@@ -149,6 +157,7 @@ export function describeReplays({ replays }: { replays: readonly Replay[] }): st
   return replays.map(({ name, finished_at: finished, replay_view_url: url, replay_id: id }) => {
     const title = name === undefined ? '' : `${oneLine(name)}: `;
     const link = url ?? id ?? 'without a link';
-    return `replay ${title}${link}${finished === undefined ? ' (not finished yet)' : ''}`;
+    const ends = isHere(link) ? ' (while the pool runs)' : '';
+    return `replay ${title}${link}${finished === undefined ? ' (not finished yet)' : ''}${ends}`;
   });
 }

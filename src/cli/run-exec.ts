@@ -12,7 +12,7 @@ import { headersTo, trustedUrl } from '../drivers/trusted-url.js';
 import { verifyGrant } from '../lease/verify-connection.js';
 import { featureChecks, optionsOfEnvironment } from '../features/options.js';
 import type { ProxyOptions } from '../calls/options.js';
-import type { Pools } from '../pool/browser-pool.js';
+import { listOf, type Pools } from '../pool/browser-pool.js';
 import type { Grant } from '../services/browser-service.js';
 import { onAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
@@ -20,7 +20,7 @@ import type { Trust } from '../shared/network.js';
 import { isLeaseExpiredError } from '../shared/lease-errors.js';
 import type { OpenCdp } from '../wire/forms.js';
 import { signalChild } from '../shared/runtime.js';
-import { excerpt } from '../shared/redact.js';
+import { excerpt, printable } from '../shared/redact.js';
 import { webPage } from '../shared/urls.js';
 import { CliError, EXIT, exitCodeOf } from './errors.js';
 import { openHandoffAddress } from './handoff-server.js';
@@ -28,7 +28,7 @@ import type { Interruption } from './interruption.js';
 import { createLeaseLog, describeReplays, leaseFromCommand } from './lease.js';
 import { leaseSettings, NO_FAILURES, type LeaseCommandOptions } from './options.js';
 import { openPools } from './service.js';
-import { note } from './terminal.js';
+import { counted, note } from './terminal.js';
 
 export interface ExecOptions extends LeaseCommandOptions {
   localEndpoint?: true;
@@ -123,7 +123,9 @@ async function withLease(
     if (code !== 0) lease.features.replays?.fail(new Error(`The command exited with ${code}.`));
     return code;
   } finally {
-    describeReplays(await leased.end()).forEach(note);
+    const end = await leased.end();
+    describeReplays(end).forEach(note);
+    noteLeases(pools, options, { leased: 1, kept: end.released === 'failed' ? 1 : 0 });
   }
 }
 
@@ -144,6 +146,7 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
   if (options.record === 'failures') throw new CliError(NO_FAILURES, EXIT.usage);
   // Between the lines of the tests, nobody would see them.
   const links: string[] = [];
+  const counts = { leased: 0, kept: 0 };
   try {
     const settings: ProxyOptions = {
       ...leaseSettings(options),
@@ -152,8 +155,11 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
       share: !isSuite,
       onEvent: createLeaseLog(options.acquireTimeout),
       onClient: (event) => {
-        if (event.type === 'released')
+        if (event.type === 'leased') counts.leased++;
+        if (event.type === 'released') {
+          if (event.summary.released === 'failed') counts.kept++;
           describeReplays(event.summary).forEach((link) => (isSuite ? links.push(link) : note(link)));
+        }
         // A client of Playwright shows the reason.
         if (event.type === 'refused' && !isSuite)
           note(`A connection was refused with status ${event.status}: ${event.reason}`);
@@ -167,7 +173,23 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
     return await run({ cdp, bidi, local: cdp, handoff: `${proxy.url}/exec/handoff` });
   } finally {
     links.forEach(note);
+    noteLeases(pools, options, counts);
   }
+}
+
+/** Prints what became of the leases: of a suite, which sees nothing of them, or to a person. */
+function noteLeases(
+  pools: Pools,
+  { record, replays, playwright: isSuite }: ExecOptions,
+  { leased, kept }: { leased: number; kept: number },
+): void {
+  if (!isSuite && !process.stderr.isTTY) return;
+  const names = listOf(pools).map((pool) => (typeof pool === 'string' ? pool : pool.idOrName));
+  const from = names.map(printable).join(', ');
+  if (leased === 0) return note(`No browser was leased from ${from}.`);
+  const end = kept === 0 ? 'all were released' : `the release of ${kept} failed`;
+  const advice = record !== undefined || replays === 'record' ? '' : ' --record records them.';
+  note(`${counted(leased, 'browser')} leased from ${from}, ${end}.${advice}`);
 }
 
 /** Prints once what a suite asks of the browsers that it would launch, and that has no effect on those of the pool. */

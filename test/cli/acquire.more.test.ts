@@ -110,13 +110,13 @@ describe('acquire', () => {
 it('prints once that it waits, and fails if no browser becomes available in time', async () => {
   await using service = await FakeService.start();
   service.script('acquire', { status: 204 });
-  const args = ['acquire', 'pool', '--acquire-timeout', '2s'];
+  const args = ['acquire', 'pool', '--acquire-timeout', '6s'];
   const { code, stdout, stderr } = await runHere(args, service.options);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr.match(/No browser is free in pool pool\. Retrying for up to 2 s in total\./g)).toHaveLength(
+  expect(stderr.match(/No browser is free in pool pool\. Retrying for up to 6 s in total\./g)).toHaveLength(
     1,
   );
-  expect(stderr).toMatch(/No browser became available in pool "?pool"? within 2/);
+  expect(stderr).toMatch(/No browser became available in pool "?pool"? within 6/);
 });
 
 it('ends early for a service that was never reached', async () => {

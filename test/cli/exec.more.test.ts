@@ -230,7 +230,8 @@ describe('exec --playwright', () => {
       /A pool leases Chromium, and the client asks for "firefox"/,
     );
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^(pooled-browser: replay http:\S+\n){2,}$/);
+    expect(stderr).toMatch(/^(pooled-browser: replay http:\S+ \(while the pool runs\)\n){2,}.*\n$/);
+    expect(stderr).toMatch(/pooled-browser: \d browsers leased from test, all were released\.\n$/);
     expect(used.local.stats().leased).toBe(0);
     const ofRunner = /^(playwright-transform-cache-\d+|report\.json|results)$/;
     expect(exec.leftovers().filter((name) => !ofRunner.test(name))).toEqual([]);

@@ -251,12 +251,13 @@ it('a worker waits at most a minute for a browser, and releases it also after SI
   expect(settings(workSettingsOf, '--acquire-timeout', '2s')).toEqual({ ...worker, acquireTimeout: 2000 });
 });
 
-it('a worker says how long it waits for a browser', () => {
+it('a worker says how long it waits for a browser, once it has waited a while', () => {
   const command = addTaskOptions(new Command()).parse([], { from: 'user' });
   using report = new MapReport(undefined, { signal: SIGNAL, text: '' });
   const note = vi.spyOn(report, 'note').mockReturnValue();
   const { onEvent } = workSettingsOf(command.opts<TaskCommandOptions>(), report);
-  onEvent!({ type: 'waiting', pool: 'shop', run: 1, elapsed: 1, attempt: 1, waited: 1 });
+  for (const waited of [1, 2900, 3000, 8000])
+    onEvent!({ type: 'waiting', pool: 'shop', run: 1, elapsed: 1, attempt: 1, waited });
   expect(note.mock.calls).toEqual([['No browser is free in pool shop. Retrying for up to 60 s in total.']]);
 });
 
