@@ -22,7 +22,7 @@ export function define(command: Command, interruption: Interruption): void {
     .description('Leases a browser, runs a command with its addresses in the environment, and releases it.')
     .usage('[options] <pool> -- <command> [args...]')
     .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
-    .option('--name <name>', 'name of the lease')
+    .option('--name <name>', 'name of the lease; not with --playwright')
     .option('--lazy', 'lease the browser when the command connects for the first time: see below')
     .addOption(
       new Option('--playwright', 'a suite of Playwright Test runs on leased browsers: see below').conflicts([
@@ -109,8 +109,10 @@ With --playwright, the command is a suite of Playwright Test, which needs no cha
 leases a browser when it starts, and the browser is cleaned up when the worker ends. The command
 gets PW_TEST_CONNECT_WS_ENDPOINT, which other Playwright clients can pass to chromium.connect();
 {endpoint} in its arguments is the same address. It needs playwright-core 1.59 or newer in the
-current folder. The links of the recordings are printed at the end. Projects of Firefox or WebKit
-are refused there: run those of Chromium with --project=NAME.
+current folder. The links of the recordings are printed at the end, and how many browsers were
+leased. Projects of Firefox or WebKit are refused there: run those of Chromium with --project=NAME.
+With --playwright, --lazy and --allow-hosts, --record failures is refused: nothing says there which
+lease has failed. The fixtures of pooled-browser/playwright-test see it.
 ${ABOUT_TOKEN}
 
 With --lifetime 10m, the browser is released after this time, also while the command runs: its

@@ -30,16 +30,24 @@ it('names only test files and scripts that exist', () => {
   expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
 });
 
-it('has snippets that compile as complete programs', async () => {
+it('has snippets that compile as complete programs, those of configurations also with a further option', async () => {
   // The guides in src/ are about parts of the code.
   const users = guides.filter(([path]) => !path.startsWith('src/'));
   const snippets = users.flatMap(([path, text]) => snippetsOf(path, text));
   expect(snippets.length).toBeGreaterThan(10);
+  // An option that a user adds must not need other code: the type of a constant would be that of any string.
+  const configured = snippets.filter(([, program]) => /pooledBrowser[^]* pool: '/.test(program));
+  const extended = configured.map(
+    ([name, program]) =>
+      [`extended-${name}`, program.replace(" pool: '", " release: 'destroy', pool: '")] as const,
+  );
+  expect(extended.length).toBeGreaterThan(4);
   // Inside the repository, where `pooled-browser` is the built package.
   await mkdir('reports', { recursive: true });
   const folder = await mkdtemp(join('reports', 'snippets-'));
   const broken = ['broken.ts', 'export const title = await withPooledBrowser(pool, visit);'] as const;
-  for (const [name, program] of [...snippets, broken]) await writeFile(join(folder, name), program);
+  for (const [name, program] of [...snippets, ...extended, broken])
+    await writeFile(join(folder, name), program);
   const compilerOptions = { allowJs: true, checkJs: true, noUnusedLocals: false };
   const tsconfig = { extends: '../../tsconfig.json', compilerOptions, include: ['*.ts', '*.js', '*.cjs'] };
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));
