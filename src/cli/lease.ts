@@ -11,6 +11,7 @@ import { duration, sentence } from '../shared/errors.js';
 import { isLeaseExpiredError } from '../shared/lease-errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import { leaseSettings, type LeaseCommandOptions } from './options.js';
+import { withFlags } from './report-error.js';
 import { note, oneLine } from './terminal.js';
 import { environment } from '../shared/environment.js';
 
@@ -76,7 +77,8 @@ export function createLeaseLog(acquireTimeout: number, print = note): (event: Ru
   let last: string | undefined;
   const shown = new Set<string>();
   return (event) => {
-    const text = describeEvent(event, acquireTimeout);
+    const description = describeEvent(event, acquireTimeout);
+    const text = description && withFlags(description);
     if (text === undefined || text === last) return;
     if (event.type === 'host-exposed' || event.type === 'request-refused') {
       // Each lease of a job emits the event.

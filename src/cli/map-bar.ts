@@ -45,22 +45,42 @@ function barOf({ succeeded, failed, skipped, total }: MapProgress): Span[] {
 }
 
 function factsOf(progress: ShownProgress): Span[] {
-  const { succeeded, failed, retried, skipped, leases, rate, total, timeLeft, slowestHost } = progress;
+  const { succeeded, failed, skipped, leases, waiting, rate, total, timeLeft, workers } = progress;
+  const isStarting = !workers && rate === 0 && leases === 0 && waiting > 0;
+  const own = factsOfProcess(progress);
   return [
     [`${succeeded + failed + skipped}${total === undefined ? '' : ` of ${total}`} finished`],
     ...(failed > 0 ? [[`${failed} failed`, 'red'] as const] : []),
-    ...(retried > 0 ? [[`${retried} ${retried === 1 ? 'retry' : 'retries'}`, 'yellow'] as const] : []),
-    ...(leases > 0 ? [[counted(leases, 'browser')] as const] : []),
-    ...queueFacts(progress),
-    [`${rate.toFixed(1)}/s`],
-    ...(slowestHost
-      ? [[`slowest: ${shown(slowestHost.host)} (${(slowestHost.average / 1000).toFixed(1)} s)`] as const]
-      : []),
+    ...(workers ? queueFacts(progress) : own),
+    ...(isStarting ? [['the first browser starts or is waited for'] as const] : []),
+    ...(isStarting || isIdle(progress) ? [] : [[`${rate.toFixed(1)}/s`] as const]),
     ...(timeLeft !== undefined && timeLeft > 0 ? [[`${describeTime(timeLeft)} left`] as const] : []),
+    ...(workers ? own.map(prefixed) : []),
   ];
 }
 
-/** Most workers whose tasks are shown. */
+function prefixed([text, format]: Span, at: number): Span {
+  return [at === 0 ? `this process: ${text}` : text, format];
+}
+
+/** Whether nothing runs or waits: the rate of a worker that waits for inputs only falls. */
+export function isIdle({ attempts, waiting, running }: ShownProgress): boolean {
+  return attempts.length + waiting + running === 0;
+}
+
+/** What this process does, also if the other facts are those of a queue. */
+function factsOfProcess({ workers, attempts, retried, leases, slowestHost }: ShownProgress): Span[] {
+  return [
+    ...(workers && attempts.length > 0 ? [[`${attempts.length} running`] as const] : []),
+    ...(retried > 0 ? [[`${retried} ${retried === 1 ? 'retry' : 'retries'}`, 'yellow'] as const] : []),
+    ...(leases > 0 ? [[counted(leases, 'browser')] as const] : []),
+    ...(slowestHost
+      ? [[`slowest: ${shown(slowestHost.host)} (${(slowestHost.average / 1000).toFixed(1)} s)`] as const]
+      : []),
+  ];
+}
+
+/** Most workers that are shown. */
 const MOST_WORKERS = 4;
 
 function queueFacts({ workers, waiting, running }: ShownProgress): Span[] {
@@ -68,7 +88,8 @@ function queueFacts({ workers, waiting, running }: ShownProgress): Span[] {
   const busiest = Object.entries(workers).toSorted(([, one], [, other]) => other - one);
   const shown = busiest.slice(0, MOST_WORKERS).map(([name, count]) => `${name}: ${count}`);
   if (busiest.length > MOST_WORKERS) shown.push(`${busiest.length - MOST_WORKERS} more workers`);
-  return [[`${waiting} waiting`], [`${running} running${shown.length > 0 ? ` (${shown.join(', ')})` : ''}`]];
+  const taken = `${running} taken by workers`;
+  return [[`${waiting} waiting`], [shown.length > 0 ? `${taken} (${shown.join(', ')})` : taken]];
 }
 
 function joined(facts: readonly Span[]): Span[] {

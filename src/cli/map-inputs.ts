@@ -1,6 +1,8 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { readRecords } from '../jobs/checkpoint.js';
+import { hostNames } from '../jobs/host-slots.js';
+import type { MapOptions } from '../jobs/options.js';
 import { keyOf } from '../jobs/stored-outcomes.js';
 import { excerpt } from '../shared/redact.js';
 import { CliError, EXIT } from './errors.js';
@@ -15,8 +17,16 @@ export interface MapInputs extends Disposable {
   readonly total: number | undefined;
 }
 
-/** Checks an input at its index, from 0. Throws if an earlier job had another input there. */
-export type CheckInput = (input: unknown, index: number) => void;
+/** Checks inputs before they are used. Both functions throw if an earlier job had other inputs. */
+export interface InputCheck {
+  /** @param index From 0. */
+  check(input: unknown, index: number): void;
+  /** No input is left. @param count Number of inputs. */
+  end(count: number): void;
+}
+
+/** Accepts any inputs. */
+export const ANY_INPUT: InputCheck = { check: () => {}, end: () => {} };
 
 /** The arguments and options that name the inputs. */
 export interface InputOptions {
@@ -35,7 +45,7 @@ export interface InputOptions {
 export async function openInputs(
   { inputs: path, inputFormat }: InputOptions,
   signal: AbortSignal,
-  check: CheckInput,
+  check: InputCheck,
 ): Promise<MapInputs> {
   const isStdin = path === undefined || path === '-';
   const name = isStdin ? 'stdin' : path;
@@ -43,8 +53,9 @@ export async function openInputs(
   const read: Read = (stream) => readInputs[format](linesOf(stream, name), name);
   const readChecked: Read = (stream) => checkedInputs(read(stream), check);
   if (isStdin) return inputsOf(process.stdin, signal, readChecked);
-  const file = await open(path).catch((cause: unknown) => {
-    throw new CliError(`The inputs can't be read: ${(cause as Error).message}.`, EXIT.usage, { cause });
+  const file = await open(path).catch((cause: NodeJS.ErrnoException) => {
+    const why = cause.code === 'ENOENT' ? `the file ${path} does not exist` : cause.message;
+    throw new CliError(`The inputs can't be read: ${why}.`, EXIT.usage, { cause });
   });
   if (inputFormat === undefined && TABLE.test(path)) note(`${path} is a table: ${EACH_LINE}`);
   const stats = await file.stat();
@@ -85,34 +96,69 @@ async function countInputs(file: FileHandle, read: Read): Promise<number> {
 
 async function* checkedInputs(
   inputs: AsyncIterable<unknown>,
-  check: CheckInput,
+  check: InputCheck,
 ): AsyncGenerator<unknown, void, undefined> {
-  let index = 0;
+  let count = 0;
   for await (const input of inputs) {
-    check(input, index++);
+    check.check(input, count++);
     yield input;
   }
+  check.end(count);
 }
 
 /**
  * Reads which inputs the earlier jobs of a checkpoint had, to refuse other inputs. More inputs at the end are allowed.
  * With `--force`, one index may have had several inputs.
  */
-export async function readInputCheck(checkpoint: string): Promise<CheckInput> {
+export async function readInputCheck(checkpoint: string): Promise<InputCheck> {
   const known = new Map<number, unknown>();
   const others = new Set<string>();
   const isKnown = (input: unknown, index: number) => keyOf(known.get(index)) === keyOf(input);
+  let least = 0;
   for await (const { index, input } of readRecords(checkpoint)) {
+    least = Math.max(least, index + 1);
     if (known.has(index) && !isKnown(input, index)) others.add(`${index} ${keyOf(input)}`);
     else known.set(index, input);
   }
-  return (input, index) => {
-    if (!known.has(index) || isKnown(input, index) || others.has(`${index} ${keyOf(input)}`)) return;
-    const [now, before] = [input, known.get(index)].map((one) => excerpt(showInput(one), 100));
-    throw new CliError(
-      `These are not the inputs of ${checkpoint}: input ${index + 1} is ${now}, and was ${before}. Use the same inputs ` +
-        '(more at the end are fine), or add --force to run all inputs that have no result.',
-      EXIT.usage,
-    );
+  const advice = 'or add --force to run all inputs that have no result';
+  return {
+    check: (input, index) => {
+      if (!known.has(index) || isKnown(input, index) || others.has(`${index} ${keyOf(input)}`)) return;
+      const [now, before] = [input, known.get(index)].map((one) => excerpt(showInput(one), 100));
+      throw otherInputs(checkpoint, `input ${index + 1} is ${now}, and was ${before}`, advice);
+    },
+    end: (count) => expectAtLeast(least, count, checkpoint, advice),
   };
+}
+
+/** Also refuses an input without a host, if hosts have limits: now, not when a task needs the input. */
+export function withHosts(
+  check: InputCheck,
+  { hostOf, hostConcurrency = Number.POSITIVE_INFINITY, hostDelay = 0 }: HostOptions,
+): InputCheck {
+  // A function of the user is called once for each input.
+  if (hostOf) return check;
+  const nameHost = hostNames({ hostConcurrency, hostDelay });
+  return {
+    check: (input, index) => {
+      check.check(input, index);
+      nameHost(input, index);
+    },
+    end: (count) => check.end(count),
+  };
+}
+
+type HostOptions = Pick<MapOptions, 'hostOf' | 'hostConcurrency' | 'hostDelay'>;
+
+/** The error of inputs that are not those of the earlier job. @param advice What to do if they are meant. */
+export function otherInputs(source: string, what: string, advice: string): CliError {
+  const same = 'Use the same inputs (more at the end are fine)';
+  return new CliError(`These are not the inputs of ${source}: ${what}. ${same}, ${advice}.`, EXIT.usage);
+}
+
+/** Refuses fewer inputs than the results are for: the others would silently be skipped, also those that failed. */
+export function expectAtLeast(least: number, count: number, source: string, advice: string): void {
+  if (count >= least) return;
+  const what = `there are ${count}, and it has results of ${least === 1 ? '1' : `at least ${least}`}`;
+  throw otherInputs(source, what, advice);
 }

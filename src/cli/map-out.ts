@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { access, constants, open, stat } from 'node:fs/promises';
+import { access, constants, open, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readRecords, readRecordsInOrder } from '../jobs/checkpoint.js';
 import { replaceFile } from '../jobs/checkpoint-file.js';
@@ -28,8 +28,26 @@ export function checkpointOf({ out, format }: OutOptions): string | undefined {
   return format === 'csv' && out !== undefined ? `${out}.jsonl` : out;
 }
 
+/** Where the results go. Disposed of, removes a new file in which a job that did not complete has left nothing. */
+export interface Out extends AsyncDisposable {
+  isComplete: boolean;
+}
+
 /** Refuses to mix the results of two jobs in one file, and a file that can't be written. */
-export async function checkOut(command: OutOptions): Promise<void> {
+export async function openOut(command: OutOptions): Promise<Out> {
+  await checkOut(command);
+  const path = checkpointOf(command);
+  const isNew = path !== undefined && (await sizeOf(path)) === undefined;
+  const result: Out = {
+    isComplete: false,
+    [Symbol.asyncDispose]: async () => {
+      if (isNew && !result.isComplete && (await sizeOf(path)) === 0) await rm(path, { force: true });
+    },
+  };
+  return result;
+}
+
+async function checkOut(command: OutOptions): Promise<void> {
   const { out, format, resume, force } = command;
   if (force && !resume) throw new CliError('--force needs --resume.', EXIT.usage);
   if (out === undefined) {
@@ -50,8 +68,14 @@ export async function checkOut(command: OutOptions): Promise<void> {
 }
 
 export async function isUsed(path: string): Promise<boolean> {
+  return ((await sizeOf(path)) ?? 0) > 0;
+}
+
+/** Size of a file in bytes; undefined if there is none. */
+async function sizeOf(path: string): Promise<number | undefined> {
   const file = await stat(path).catch(() => undefined);
-  return file?.isFile() === true && file.size > 0;
+  if (file) return file.isFile() ? file.size : 0;
+  return undefined;
 }
 
 async function expectWritable(path: string): Promise<void> {
@@ -60,7 +84,9 @@ async function expectWritable(path: string): Promise<void> {
     if (exists) await (await open(path, 'r+')).close();
     else await access(dirname(path), constants.W_OK);
   } catch (cause) {
-    throw new CliError(`--out ${path} can't be written: ${(cause as Error).message}.`, EXIT.usage, { cause });
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? `the folder ${dirname(path)} does not exist` : message;
+    throw new CliError(`--out ${path} can't be written: ${why}.`, EXIT.usage, { cause });
   }
 }
 

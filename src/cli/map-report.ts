@@ -4,7 +4,7 @@ import type { RunEvent } from '../calls/events.js';
 import type { OutcomeRecord } from '../jobs/outcome.js';
 import { describeReplays } from './lease.js';
 import { LiveLines } from './live-lines.js';
-import { barLines, describeProgress, type ShownProgress } from './map-bar.js';
+import { barLines, describeProgress, isIdle, type ShownProgress } from './map-bar.js';
 import { FailureSummary } from './map-failures.js';
 import { counted, formatNote } from './terminal.js';
 
@@ -22,6 +22,8 @@ export class MapReport implements Disposable {
   /** The latest event of each run: recordings of one session may be in several runs. */
   readonly #replays = new Map<number, ReplaysEvent>();
   #progress: ShownProgress | undefined;
+  /** The last progress line. */
+  #printed: string | undefined;
   #hasFailed = false;
   /** Number of files. */
   #artifacts = 0;
@@ -69,7 +71,10 @@ export class MapReport implements Disposable {
     if (this.#bar) return this.#bar.show((columns) => barLines(progress, columns));
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.note(describeProgress(this.#progress!));
+      const text = describeProgress(this.#progress!);
+      if (text === this.#printed && isIdle(this.#progress!)) return;
+      this.#printed = text;
+      this.note(text);
     }, INTERVAL).unref();
   }
 

@@ -2,11 +2,11 @@ import { Option, type Command } from 'commander';
 import { mapPooledBrowsers } from '../jobs/map-pooled-browsers.js';
 import { recordOfOutcome } from '../jobs/outcome.js';
 import { returningData } from '../jobs/task-value.js';
-import { EXIT, ExitStatus } from './errors.js';
+import { CliError, EXIT, ExitStatus } from './errors.js';
 import { INPUT_FORMATS } from './input-formats.js';
 import type { Interruption } from './interruption.js';
-import { openInputs, readInputCheck, type CheckInput } from './map-inputs.js';
-import { checkOut, checkpointOf, isUsed, printRecord, writeTable } from './map-out.js';
+import { ANY_INPUT, openInputs, readInputCheck, withHosts, type InputCheck } from './map-inputs.js';
+import { checkpointOf, isUsed, openOut, printRecord, writeTable } from './map-out.js';
 import { MapReport } from './map-report.js';
 import {
   ABOUT_TOKEN,
@@ -22,13 +22,14 @@ import {
   addTaskOptions,
   checkArtifacts,
   loadTask,
+  QUEUE_WAIT,
   settingsOf,
   type MapCommand,
 } from './task-command.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addPoolAndArguments(
-    addTaskOptions(command),
+    addTaskOptions(command, { leastConcurrency: 0 }),
     ['<script>', 'a module whose default export is the task'],
     ['[inputs]', 'file of inputs: lines, JSON lines or CSV; stdin by default, or with -'],
   )
@@ -61,6 +62,7 @@ export function define(command: Command, { signal }: Interruption): void {
       const [pool, script, inputs] = separatePool(command, 'script', isScriptFirst);
       const given: MapCommand = { ...command.opts(), script, inputs };
       if (given.queue === undefined) return map(pool, given, signal);
+      if (command.getOptionValueSource('acquireTimeout') === 'default') given.acquireTimeout = QUEUE_WAIT;
       return (await import('./queue-map.js')).mapByQueue(pool, given, given.queue, signal);
     });
 }
@@ -127,6 +129,7 @@ Only a part of the inputs is in Redis and in memory at a time. After Ctrl-C, or 
 killed, the same command with --resume continues; meanwhile, the others work. An input whose worker
 was killed runs again: a task may run more than once. One command at a time collects from a queue.
 --retries and --task-timeout hold in every worker; all other flags are those of this command.
+--acquire-timeout is then 1m by default; with --concurrency 0, this command only collects.
 ${ABOUT_REDIS}
 
 ${ABOUT_TOKEN}
@@ -146,12 +149,15 @@ Examples:
 /** Runs the task of a script for each input. Checks the whole command before it leases a browser. */
 async function map(poolList: string, command: MapCommand, signal: AbortSignal): Promise<void> {
   const { out, format, retries, stopAfterFailures, ordered } = command;
+  if (command.concurrency === 0)
+    throw new CliError('--concurrency 0 needs --queue: other processes run the tasks.', EXIT.usage);
   const checkpoint = checkpointOf(command);
   await using pools = await openPools(poolList, command);
-  await checkOut(command);
+  await using results = await openOut(command);
   await checkArtifacts(command);
-  using inputs = await openInputs(command, signal, await inputCheckOf(command));
   const { task, options } = await loadTask(command);
+  const check = withHosts(await inputCheckOf(command), { ...command, ...options });
+  using inputs = await openInputs(command, signal, check);
   using report = new MapReport(out, { signal, text: 'Stopping the tasks' });
   const outcomes = mapPooledBrowsers(pools, inputs.values, returningData(task), {
     ...settingsOf(command, report),
@@ -163,23 +169,23 @@ async function map(poolList: string, command: MapCommand, signal: AbortSignal): 
     total: inputs.total,
     signal,
   });
-  let isComplete = false;
   try {
     for await (const outcome of outcomes) {
       const record = recordOfOutcome(outcome);
       report.add(record, outcome.artifacts);
       if (checkpoint === undefined) await printRecord(record);
     }
-    isComplete = true;
+    results.isComplete = true;
   } finally {
+    const { isComplete } = results;
     if (format === 'csv' && (isComplete || report.finished > 0)) await writeTable(checkpoint!, out!, report);
     report.end(isComplete, command.artifacts);
   }
   if (report.hasFailed) throw new ExitStatus(EXIT.failed);
 }
 
-async function inputCheckOf(command: MapCommand): Promise<CheckInput> {
+async function inputCheckOf(command: MapCommand): Promise<InputCheck> {
   const checkpoint = checkpointOf(command);
   const isChecked = command.resume && !command.force && (await isUsed(checkpoint!));
-  return isChecked ? readInputCheck(checkpoint!) : () => {};
+  return isChecked ? readInputCheck(checkpoint!) : ANY_INPUT;
 }

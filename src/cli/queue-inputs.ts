@@ -2,8 +2,8 @@ import { crc32 } from 'node:zlib';
 import type { OutcomeRecord } from '../jobs/outcome.js';
 import { keyOf } from '../jobs/stored-outcomes.js';
 import { excerpt } from '../shared/redact.js';
-import { CliError, EXIT } from './errors.js';
 import { showInput } from './input-formats.js';
+import { expectAtLeast, otherInputs, type InputCheck } from './map-inputs.js';
 
 /** States of an input. */
 const FAILED_EARLIER = 1;
@@ -13,7 +13,7 @@ const DONE = 2;
  * What is known of each input, in five bytes: a checksum, and whether it has a result. A job of a queue may have more
  * inputs than fit into memory.
  */
-export class KnownInputs {
+export class KnownInputs implements InputCheck {
   /** Positions in the file of results whose input has a newer result, in bytes. */
   readonly superseded = new Set<number>();
 
@@ -58,12 +58,12 @@ export class KnownInputs {
     const known = this.#checksums[index]!;
     this.#checksums[index] = checksum;
     if (known === 0 || known === checksum) return;
-    throw new CliError(
-      `These are not the inputs of ${this.#name}: input ${index + 1} is ${excerpt(showInput(input), 100)}, and was another one. Use ` +
-        'the same inputs (more at the end are fine), or another queue and file.',
-      EXIT.usage,
-    );
+    const what = `input ${index + 1} is ${excerpt(showInput(input), 100)}, and was another one`;
+    throw otherInputs(this.#name, what, ANOTHER_PLACE);
   };
+
+  /** Must be called before the queue has returned results: another command may have added more inputs. */
+  readonly end = (count: number): void => expectAtLeast(this.#length, count, this.#name, ANOTHER_PLACE);
 
   hasResult(index: number): boolean {
     return this.#states[index] === DONE;
@@ -101,3 +101,5 @@ export class KnownInputs {
     this.#states = states;
   }
 }
+
+const ANOTHER_PLACE = 'or another queue and file';

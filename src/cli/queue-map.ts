@@ -4,19 +4,27 @@ import type { OutcomeRecord } from '../jobs/outcome.js';
 import type { MapProgress } from '../jobs/progress.js';
 import { Collector } from '../jobs/queue/collect.js';
 import { addList } from '../jobs/queue/enqueue.js';
-import { collectChecks, enqueueChecks, readQueueName } from '../jobs/queue/options.js';
+import { collectChecks, enqueueChecks, readQueueName, type WorkOptions } from '../jobs/queue/options.js';
 import type { QueueProgress } from '../jobs/queue/queue-progress.js';
 import type { QueuedOutcome } from '../jobs/queue/queued-job.js';
 import { workPooledBrowsers } from '../jobs/queue/work.js';
+import type { Pools } from '../pool/browser-pool.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { readOptions } from '../shared/options.js';
 import { EXIT, ExitStatus } from './errors.js';
-import { openInputs, type MapInputs } from './map-inputs.js';
-import { checkOut, checkpointOf, printRecord, writeTable } from './map-out.js';
+import { openInputs, withHosts, type MapInputs } from './map-inputs.js';
+import { checkpointOf, openOut, printRecord, writeTable } from './map-out.js';
 import { MapReport } from './map-report.js';
 import { KnownInputs } from './queue-inputs.js';
 import { openPools } from './service.js';
-import { checkArtifacts, loadTask, redisOf, workSettingsOf, type MapCommand } from './task-command.js';
+import {
+  checkArtifacts,
+  loadTask,
+  QUEUE_LIBRARIES,
+  redisOf,
+  workSettingsOf,
+  type MapCommand,
+} from './task-command.js';
 
 /** Most jobs in Redis at a time: a part of a long file. */
 const MOST_JOBS = 20_000;
@@ -33,12 +41,14 @@ export async function mapByQueue(
   const queueName = readQueueName(queue);
   const connection = redisOf(command);
   await using pools = await openPools(poolList, command);
-  await Promise.all([checkOut(command), checkArtifacts(command)]);
-  const { task, options } = await loadTask(command);
+  await using out = await openOut(command);
+  await checkArtifacts(command);
+  const work = await loadWork(queueName, pools, command);
   const known = new KnownInputs(checkpointOf(command) ?? `the queue ${queueName}`);
   await using results = await openResults(command, known);
   const stop = new LinkedAbort(signal);
-  using inputs = await openInputs(command, stop.signal, known.check);
+  const check = work ? withHosts(known, { ...command, ...work.options }) : known;
+  using inputs = await openInputs(command, stop.signal, check);
   using report = new MapReport(command.out, { signal, text: 'Returning the running tasks to the queue' });
   const progress = queueProgress(report, known, inputs.total);
   await using collector = await Collector.open(
@@ -47,30 +57,37 @@ export async function mapByQueue(
     LIST,
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
-  const working = workPooledBrowsers(queueName, pools, task, {
+  const working = work?.start({
     ...workSettingsOf(command, report),
     onProgress: progress.ofThisProcess,
-    ...options,
     connection,
     signal: stop.signal,
   });
-  for (const part of [adding, working]) part.catch((error: unknown) => stop.abort(error));
-  let isComplete = false;
+  for (const part of [adding, working]) part?.catch((error: unknown) => stop.abort(error));
   try {
     for await (const record of newResults(collector.outcomes(), known)) {
       await results.keep(record);
       progress.add(record);
     }
-    isComplete = known.missing === 0;
-    if (!isComplete) report.fail(`${known.missing} inputs have no result, because Redis has lost them.`);
+    out.isComplete = known.missing === 0;
+    if (!out.isComplete) report.fail(`${known.missing} inputs have no result, because Redis has lost them.`);
   } finally {
     stop.abort(undefined);
     await Promise.allSettled([adding, working]);
     await results[Symbol.asyncDispose]();
     if (command.format === 'csv') await writeTable(checkpointOf(command)!, command.out!, report);
-    report.end(isComplete, command.artifacts);
+    report.end(out.isComplete, command.artifacts);
   }
   if (report.hasFailed) throw new ExitStatus(EXIT.failed);
+}
+
+/** Loads what runs the task in this process; nothing with `--concurrency 0`. */
+async function loadWork(queueName: string, pools: Pools, command: MapCommand) {
+  if (command.concurrency === 0) return undefined;
+  const { task, options } = await loadTask(command, QUEUE_LIBRARIES);
+  const start = (settings: ReturnType<typeof workSettingsOf> & Pick<WorkOptions, 'connection' | 'signal'>) =>
+    workPooledBrowsers(queueName, pools, task, { ...settings, ...options });
+  return { start, options };
 }
 
 interface AddedInputs {

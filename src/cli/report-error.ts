@@ -68,7 +68,17 @@ export function commandLine(...words: readonly (string | undefined)[]): string {
 
 function messageOf(error: unknown, program: Command | undefined): string {
   if (error instanceof InvalidOptionError) return nameFlag(error, program?.commands ?? []);
+  if (isPooledBrowserError(error)) return withFlags(error.message);
   return isError(error) ? error.message : String(error);
+}
+
+/** Replaces the options that messages of the library advise to change by their flags. */
+export function withFlags(message: string): string {
+  return message.replaceAll(/\b(?:baseUrl|acquireTimeout|unreachableTimeout|stopAfterFailures)\b/g, flagOf);
+}
+
+function flagOf(option: string): string {
+  return VARIABLES[option] ?? `--${option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** Replaces the name of a library option by the flag or variable that set its value. */

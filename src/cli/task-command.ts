@@ -6,6 +6,7 @@ import { prepareFolder } from '../features/files.js';
 import type { MapOptions } from '../jobs/options.js';
 import { faultOfAddress } from '../jobs/queue/redis.js';
 import { environment } from '../shared/environment.js';
+import { MissingLibraryError } from '../shared/errors.js';
 import { CliError, EXIT } from './errors.js';
 import { createLeaseLog } from './lease.js';
 import type { InputOptions } from './map-inputs.js';
@@ -47,17 +48,28 @@ export interface TaskCommandOptions extends LeaseCommandOptions, TaskOptions {
   artifactsOn: 'failure' | 'always';
   trace?: true;
   redis?: string;
+  workerName?: string;
 }
 
-/** @param idleTimeout The default of this option: with a queue, other machines may need the browsers. */
-export function addTaskOptions(command: Command, idleTimeout?: string): Command {
+interface Defaults {
+  readonly idleTimeout?: string;
+  readonly acquireTimeout?: string;
+  /** Smallest value of `--concurrency`. */
+  readonly leastConcurrency?: 0 | 1;
+}
+
+/** @param defaults Those of a queue differ, because other machines may need the browsers, or have some. */
+export function addTaskOptions(
+  command: Command,
+  { idleTimeout, acquireTimeout, leastConcurrency = 1 }: Defaults = {},
+): Command {
   const idle = new Option(
     '--idle-timeout <time>',
     'time without inputs after which a browser is released',
   ).argParser(time);
-  return addReachOptions(addLeaseOptions(command))
+  return addReachOptions(addLeaseOptions(command, acquireTimeout === undefined ? {} : { acquireTimeout }))
     .option('--name <name>', 'the leases are called <name>-1, <name>-2, …')
-    .option('--concurrency <n>', 'browsers to lease at once', wholeNumberArgument(1), 4)
+    .option('--concurrency <n>', 'browsers to lease at once', wholeNumberArgument(leastConcurrency), 4)
     .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumberArgument(1), 1)
     .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumberArgument(1))
     .addOption(idleTimeout === undefined ? idle : idle.default(time(idleTimeout), idleTimeout))
@@ -81,7 +93,8 @@ export function addTaskOptions(command: Command, idleTimeout?: string): Command 
     .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
     .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
     .option('--trace', 'with --artifacts: also a trace of Playwright')
-    .option('--redis <url>', 'address of Redis, if it needs no password (default: REDIS_URL)');
+    .option('--redis <url>', 'address of Redis, if it needs no password (default: REDIS_URL)')
+    .option('--worker-name <name>', 'with a queue: name of this process in the progress (default: host:pid)');
 }
 
 /** The arguments and options of `map`. */
@@ -119,16 +132,13 @@ export function settingsOf(
   };
 }
 
-/** How long an input of a queue waits here for a browser, in ms, at most: another worker may have one. */
-const LONGEST_WAIT = 60_000;
+/** How long an input of a queue waits here for a browser by default, in ms: another worker may have one. */
+export const QUEUE_WAIT = 60_000;
 
 /** The same for a worker of a queue. Its browsers are released even if it is killed. */
-export function workSettingsOf(
-  command: TaskCommandOptions,
-  report: MapReport,
-): ReturnType<typeof settingsOf> {
-  const acquireTimeout = Math.min(command.acquireTimeout, LONGEST_WAIT);
-  return { ...settingsOf({ ...command, acquireTimeout }, report), releaseOnCrash: true };
+export function workSettingsOf(command: TaskCommandOptions, report: MapReport) {
+  const { workerName } = command;
+  return { ...settingsOf(command, report), workerName, releaseOnCrash: true };
 }
 
 export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskCommandOptions): Promise<void> {
@@ -137,16 +147,32 @@ export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskComm
   if (artifactsOn === 'always') throw new CliError('--artifacts-on needs --artifacts, a folder.', EXIT.usage);
 }
 
-/** Loads the script and the library, which must not be missing when a browser is leased. */
-export async function loadTask({ script, protocol, library }: TaskCommandOptions) {
+/**
+ * Loads the script and the library, which must not be missing when a browser is leased.
+ *
+ * @param others Further packages that the command needs: one error names all that are missing.
+ */
+export async function loadTask(
+  { script, protocol, library }: TaskCommandOptions,
+  others: readonly string[] = [],
+) {
   const { task, options } = await loadScript(script);
   const isPuppeteer =
     protocol === 'bidi' || (!isInstalled('playwright-core') && isInstalled('puppeteer-core'));
   const chosen = library ?? (isPuppeteer ? 'puppeteer' : 'playwright');
   const connector: Connector = chosen === 'puppeteer' ? puppeteer() : playwright();
-  await connector.load();
+  await connector.load().catch((error: unknown) => {
+    if (!(error instanceof MissingLibraryError) || error.installed !== undefined) throw error;
+    throw new MissingLibraryError(error.library, {
+      cause: error,
+      others: others.filter((name) => !isInstalled(name)),
+    });
+  });
   return { task, options: { ...options, connector } };
 }
+
+/** The packages of a queue. */
+export const QUEUE_LIBRARIES = ['bullmq', 'ioredis'];
 
 /** The address of Redis. A password is accepted only from the environment. */
 export function redisOf({ redis }: { readonly redis?: string }): string {

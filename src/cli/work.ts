@@ -9,6 +9,7 @@ import {
   addTaskOptions,
   checkArtifacts,
   loadTask,
+  QUEUE_LIBRARIES,
   redisOf,
   workSettingsOf,
   type TaskCommandOptions,
@@ -16,7 +17,7 @@ import {
 import { counted } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addPoolAndArguments(addTaskOptions(command, '5s'), [
+  addPoolAndArguments(addTaskOptions(command, { idleTimeout: '5s', acquireTimeout: '1m' }), [
     '<script>',
     'a module whose default export is the task',
   ])
@@ -38,8 +39,8 @@ worker: ten workers with --host-concurrency 1 run up to ten tasks at once for a 
 --retries and --task-timeout of "map" go with each input in the queue, so they hold in every worker.
 All other flags are those of each worker: pass them to "work", too.
 
-A worker leases browsers while the queue has inputs, and waits for the next ones. If the pool has no
-browser for a minute, an input goes back to the queue, for workers that have one.
+A worker leases browsers while the queue has inputs, and waits for the next ones. An input that gets
+no browser within --acquire-timeout goes back to the queue, for workers that have one.
 
 Ctrl-C stops the running tasks, returns their inputs to the queue and releases the browsers. If a
 worker is killed, other workers run its inputs again after about 40 s, and a guard process releases
@@ -62,7 +63,7 @@ async function work(poolList: string, command: WorkCommand, signal: AbortSignal)
   const connection = redisOf(command);
   await using pools = await openPools(poolList, command);
   await checkArtifacts(command);
-  const { task, options } = await loadTask(command);
+  const { task, options } = await loadTask(command, QUEUE_LIBRARIES);
   using report = new MapReport(`the queue ${queueName}`, {
     signal,
     text: 'Returning the running tasks to the queue',

@@ -1,6 +1,7 @@
 import { clock, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
+import { excerpt } from '../shared/redact.js';
 import type { MapSettings } from './options.js';
 import { isOf } from '../shared/globals.js';
 
@@ -132,7 +133,8 @@ export function hostNames({
   return (input, index) => {
     const host = hostOfUrl(input);
     if (host !== undefined || !isLimited) return host;
-    const message = `Input ${index} is no URL and has no url, so its host is not known: pass hostOf, which names the host of an input.`;
+    const fields = isRecord(input) ? ` (it has ${excerpt(Object.keys(input).join(', '), 200)})` : '';
+    const message = `Input ${index} is no URL and has no url${fields}, so its host is not known: name the field with its URL "url", or pass hostOf, which names the host of an input.`;
     throw new InvalidOptionError('hostOf', message);
   };
 }

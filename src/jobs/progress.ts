@@ -111,10 +111,11 @@ export class Progress {
     this.add({});
   }
 
-  endAttempt(task: HostTask, attempt: AttemptFacts, result: PromiseSettledResult<unknown>): void {
+  /** @param result Undefined if the job has ended the attempt. */
+  endAttempt(task: HostTask, attempt: AttemptFacts, result: PromiseSettledResult<unknown> | undefined): void {
     this.#countTime(task);
     this.#running.delete(task);
-    if (result.status === 'rejected') this.lastFailure = { ...attempt, error: result.reason };
+    if (result?.status === 'rejected') this.lastFailure = { ...attempt, error: result.reason };
     this.add({});
   }
 

@@ -73,8 +73,8 @@ export class Task<Input, Value, Session extends object> {
     place: AttemptPlace<Session>,
   ): Promise<AttemptEnd | undefined> {
     const { progress, settings, signal, fail } = this.#job;
-    progress.endAttempt(this, this.#facts, result);
-    // A task that was ended with the job has no outcome.
+    // A task that was ended with the job has no outcome, and has not failed.
+    progress.endAttempt(this, this.#facts, signal.aborted ? undefined : result);
     if (signal.aborted) return undefined;
     try {
       // The function of the caller may take long, or never end.

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { InputFormat } from '../../src/cli/input-formats.js';
 import { barLines } from '../../src/cli/map-bar.js';
 import { FailureSummary } from '../../src/cli/map-failures.js';
-import { openInputs } from '../../src/cli/map-inputs.js';
+import { ANY_INPUT, openInputs } from '../../src/cli/map-inputs.js';
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'formats-'))));
@@ -27,7 +27,7 @@ async function collect(inputs: AsyncIterable<unknown>): Promise<unknown[]> {
 async function readFileNamed(name: string, text: string | Buffer, inputFormat?: InputFormat) {
   const path = join(folder, name);
   await writeFile(path, text);
-  using inputs = await openInputs({ inputs: path, ...(inputFormat && { inputFormat }) }, SIGNAL, () => {});
+  using inputs = await openInputs({ inputs: path, ...(inputFormat && { inputFormat }) }, SIGNAL, ANY_INPUT);
   const values = await collect(inputs.values);
   expect(inputs.total).toBe(values.length);
   return values;
@@ -71,7 +71,7 @@ it.each([
   expect(await readFileNamed('shops.csv', text)).toEqual(OBJECTS);
   expect(await readFileNamed('shops.CSV', Buffer.from(`\uFEFF${text}`, 'utf16le'))).toEqual(OBJECTS);
   typed(text);
-  using stdin = await openInputs({ inputs: undefined, inputFormat: 'csv' }, SIGNAL, () => {});
+  using stdin = await openInputs({ inputs: undefined, inputFormat: 'csv' }, SIGNAL, ANY_INPUT);
   expect(await collect(stdin.values)).toEqual(OBJECTS);
 });
 
@@ -88,7 +88,7 @@ it('--input-format counts more than the name of the file, and stdin has lines wi
   expect(await readFileNamed('a.csv', '1', 'jsonl')).toEqual([1]);
   expect(await readFileNamed('a.json', '1')).toEqual(['1']);
   typed(['{"a":', '1}\n']);
-  using stdin = await openInputs({ inputs: '-' }, SIGNAL, () => {});
+  using stdin = await openInputs({ inputs: '-' }, SIGNAL, ANY_INPUT);
   expect(await collect(stdin.values)).toEqual(['{"a":1}']);
 });
 
@@ -140,13 +140,13 @@ it.each<[what: string, name: string, text: string, message: string]>([
   await expect(readFileNamed(name, text)).rejects.toMatchObject(refusal(path));
   typed(text);
   const inputFormat = name === 'a.csv' ? 'csv' : 'jsonl';
-  using stdin = await openInputs({ inputs: '-', inputFormat }, SIGNAL, () => {});
+  using stdin = await openInputs({ inputs: '-', inputFormat }, SIGNAL, ANY_INPUT);
   await expect(collect(stdin.values)).rejects.toMatchObject(refusal('stdin'));
 });
 
 it('a quote that is never closed in an endless table is refused, instead of filling the memory', async () => {
   typed(endless());
-  using stdin = await openInputs({ inputs: '-', inputFormat: 'csv' }, SIGNAL, () => {});
+  using stdin = await openInputs({ inputs: '-', inputFormat: 'csv' }, SIGNAL, ANY_INPUT);
   await expect(collect(stdin.values)).rejects.toThrow('line 2 opens a quote that is not closed');
 });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Command } from 'commander';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { openInputs, readInputCheck } from '../../src/cli/map-inputs.js';
+import { ANY_INPUT, openInputs, readInputCheck, withHosts } from '../../src/cli/map-inputs.js';
 import { writeCsv } from '../../src/cli/map-out.js';
 import { MapReport } from '../../src/cli/map-report.js';
 import { loadScript } from '../../src/cli/map-script.js';
@@ -47,7 +47,7 @@ async function collect(inputs: AsyncIterable<unknown>): Promise<unknown[]> {
 async function readInputs(bytes: Buffer): Promise<unknown[]> {
   const path = join(folder, 'list.txt');
   await writeFile(path, bytes);
-  using inputs = await openInputs({ inputs: path }, SIGNAL, () => {});
+  using inputs = await openInputs({ inputs: path }, SIGNAL, ANY_INPUT);
   expect(inputs.total).toBe(LINES.length);
   return await collect(inputs.values);
 }
@@ -56,7 +56,7 @@ async function readInputs(bytes: Buffer): Promise<unknown[]> {
 async function readStdin(bytes: Buffer): Promise<unknown[]> {
   const stdin = Readable.from([...bytes].map((byte) => Buffer.from([byte])));
   vi.spyOn(process, 'stdin', 'get').mockReturnValue(stdin as unknown as typeof process.stdin);
-  using inputs = await openInputs({ inputs: '-' }, SIGNAL, () => {});
+  using inputs = await openInputs({ inputs: '-' }, SIGNAL, ANY_INPUT);
   return await collect(inputs.values);
 }
 
@@ -69,7 +69,7 @@ it('a table with tabs is read line by line, and a message says so', async () => 
   const path = join(folder, 'shops.TSV');
   await writeFile(path, 'url\tname\r\nhttps://a.test/\t"A; B"\r\n');
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  using inputs = await openInputs({ inputs: path }, SIGNAL, () => {});
+  using inputs = await openInputs({ inputs: path }, SIGNAL, ANY_INPUT);
   expect(await collect(inputs.values)).toEqual(['url\tname', 'https://a.test/\t"A; B"']);
   expect(write.mock.calls.join('')).toContain('shops.TSV is a table: each of its lines is one input');
 });
@@ -77,7 +77,7 @@ it('a table with tabs is read line by line, and a message says so', async () => 
 it('a line is read in linear time, also if each of its characters has a byte like a line feed', async () => {
   const path = join(folder, 'list.txt');
   await writeFile(path, utf16(`\uFEFF${'\u0A41'.repeat(300_000)}\nb`));
-  using inputs = await openInputs({ inputs: path }, SIGNAL, () => {});
+  using inputs = await openInputs({ inputs: path }, SIGNAL, ANY_INPUT);
   expect((await collect(inputs.values)).map((line) => String(line).length)).toEqual([300_000, 1]);
 });
 
@@ -102,15 +102,42 @@ it.each([
   ['more inputs at the end', '1b 0a', 'a b c', undefined],
   ['each input that --force has accepted', '0a 1b 1c', 'a c', undefined],
   ['no other input', '0a 1b', 'a c', /input 2 is c, and was b\..*--force/],
+  ['not fewer inputs', '2c 0a', 'a b', /there are 2, and it has results of at least 3\..*--force/],
 ])('a job that continues accepts %s', async (_what, earlier, now, refusal) => {
   const path = join(folder, 'results.jsonl');
   const records = earlier.split(' ').map(([index, input]) => ({ index: Number(index), input, attempts: 1 }));
   const lines = records.map((record) => `${JSON.stringify({ status: 'fulfilled', ...record })}\n`);
   await writeFile(path, lines.join(''));
-  const check = await readInputCheck(path);
-  const checkAll = () => now.split(' ').forEach((input, index) => check(input, index));
-  if (refusal) expect(checkAll).toThrow(refusal);
-  else expect(checkAll).not.toThrow();
+  const list = join(folder, 'list.txt');
+  await writeFile(list, now.replaceAll(' ', '\n'));
+  const opening = openInputs({ inputs: list }, SIGNAL, await readInputCheck(path));
+  if (refusal) await expect(opening).rejects.toThrow(refusal);
+  else (await opening)[Symbol.dispose]();
+});
+
+it('a job of a queue that continues refuses fewer inputs than its file of results has', async () => {
+  const known = new KnownInputs('out.jsonl');
+  known.load({ status: 'fulfilled', index: 2, input: 'c', attempts: 1, sessionId: 's', value: 1 }, 0);
+  const list = join(folder, 'list.txt');
+  await writeFile(list, 'a\nb\n');
+  const refusal = 'These are not the inputs of out.jsonl: there are 2, and it has results of at least 3.';
+  await expect(openInputs({ inputs: list }, SIGNAL, known)).rejects.toThrow(refusal);
+});
+
+it('a row of a table without a url is refused before the job if hosts have limits, and its columns are named', async () => {
+  const path = join(folder, 'links.csv');
+  await writeFile(path, 'sku,link\n1,https://a.test\n');
+  const open = (limits: Parameters<typeof withHosts>[1]) =>
+    openInputs({ inputs: path }, SIGNAL, withHosts(ANY_INPUT, limits));
+  await expect(open({ hostDelay: 100 })).rejects.toThrow(
+    /Input 0 .* has no url \(it has sku, link\), .*hostOf/,
+  );
+  for (const limits of [{}, { hostDelay: 100, hostOf: () => 'a' }]) (await open(limits))[Symbol.dispose]();
+});
+
+it('a file of inputs that is missing "does not exist"', async () => {
+  const opening = openInputs({ inputs: join(folder, 'none.csv') }, SIGNAL, ANY_INPUT);
+  await expect(opening).rejects.toThrow(/the file .*none\.csv does not exist\.$/);
 });
 
 it('a job that continues compares inputs that are no text by their value, and shows them as JSON', async () => {
@@ -118,10 +145,10 @@ it('a job that continues compares inputs that are no text by their value, and sh
   const input = { url: 'https://a.test', toString: 1 };
   await writeFile(path, `${JSON.stringify({ status: 'fulfilled', index: 0, input })}\n`);
   const check = await readInputCheck(path);
-  expect(() => check({ ...input }, 0)).not.toThrow();
+  expect(() => check.check({ ...input }, 0)).not.toThrow();
   const now = { url: 'https://b.test' };
   const message = 'input 1 is {"url":"https://b.test"}, and was {"url":"https://a.test","toString":1}';
-  expect(() => check(now, 0)).toThrow(message);
+  expect(() => check.check(now, 0)).toThrow(message);
   const known = new KnownInputs('the queue q');
   known.check(input, 0);
   expect(() => known.check({ ...input }, 0)).not.toThrow();
@@ -245,14 +272,14 @@ it.each<[flags: string, options: object]>([
   expect(settings(settingsOf, ...flags.split(' ').filter(Boolean))).toEqual({ ...DEFAULTS, ...options });
 });
 
-it('a worker waits at most a minute for a browser, and releases it also after SIGKILL', () => {
-  const worker = { ...DEFAULTS, acquireTimeout: 60_000, releaseOnCrash: true };
-  expect(settings(workSettingsOf)).toEqual(worker);
-  expect(settings(workSettingsOf, '--acquire-timeout', '2s')).toEqual({ ...worker, acquireTimeout: 2000 });
+it('a worker waits for a browser as long as its flag says, and releases it also after SIGKILL', () => {
+  const flags = ['--acquire-timeout', '2s', '--worker-name', 'one'];
+  const worker = { ...DEFAULTS, acquireTimeout: 2000, workerName: 'one', releaseOnCrash: true };
+  expect(settings(workSettingsOf, ...flags)).toEqual(worker);
 });
 
 it('a worker says how long it waits for a browser, once it has waited a while', () => {
-  const command = addTaskOptions(new Command()).parse([], { from: 'user' });
+  const command = addTaskOptions(new Command(), { acquireTimeout: '1m' }).parse([], { from: 'user' });
   using report = new MapReport(undefined, { signal: SIGNAL, text: '' });
   const note = vi.spyOn(report, 'note').mockReturnValue();
   const { onEvent } = workSettingsOf(command.opts<TaskCommandOptions>(), report);

@@ -6,7 +6,7 @@ import type { InputSource, PulledInput } from '../input-source.js';
 import { mayRetry, type Outcome } from '../outcome.js';
 import { loadBullMQ } from './bullmq.js';
 import type { WorkSettings } from './options.js';
-import { isInput, reportForeign, storedAttempt, storedError } from './queued-job.js';
+import { isInput, reportForeign, reportLostWorker, storedAttempt, storedError } from './queued-job.js';
 import type { RedisLink } from './redis.js';
 import { createAbort, isError } from '../../shared/globals.js';
 import { repairJob } from './unreadable-job.js';
@@ -58,6 +58,12 @@ export class QueueSource<Input> implements InputSource<Input> {
     });
     // The link to Redis reports errors of the connection.
     worker.on('error', () => {});
+    worker.on('stalled', (id) => {
+      void redis
+        .guard(bullmq.Job.fromId(worker, id))
+        .then((job) => job && reportLostWorker(job))
+        .catch(() => {});
+    });
     await redis.guard(worker.waitUntilReady());
     await redis.guard(worker.startStalledCheckTimer());
     return new QueueSource(bullmq.Job, redis, worker, settings);

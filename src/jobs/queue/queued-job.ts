@@ -74,6 +74,15 @@ export function reportLost(id: string, queueName: string): void {
   warnOf(id, `of the queue ${queueName} is lost: Redis has no data of it. Its result is not collected.`);
 }
 
+/** Emits a warning about an input whose worker no longer holds it. */
+export function reportLostWorker(job: Job): void {
+  const what = isInput(job)
+    ? `input ${job.data.index} (${excerpt(JSON.stringify(job.data.input) ?? '', 100)})`
+    : `job ${job.id}`;
+  const message = `A worker of the queue ${job.queueName} that had ${what} was killed or has lost Redis. The next free worker takes it over.`;
+  process.emitWarning(message, 'PooledBrowserWarning');
+}
+
 function warnOf(id: string | undefined, what: string): string {
   const message = `The job ${excerpt(String(id), 100)} ${what}`;
   process.emitWarning(message, 'PooledBrowserWarning');
