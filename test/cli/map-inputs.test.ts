@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { InputFormat } from '../../src/cli/input-formats.js';
-import { barLines } from '../../src/cli/map-bar.js';
+import { barLines, describeProgress } from '../../src/cli/map-bar.js';
 import { FailureSummary } from '../../src/cli/map-failures.js';
 import { ANY_INPUT, openInputs } from '../../src/cli/map-inputs.js';
+import { MapReport } from '../../src/cli/map-report.js';
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'formats-'))));
@@ -162,18 +163,56 @@ it('failures and the progress show objects in short, and reasons that differ by 
     '1 × broken (for example [1])',
   ]);
   const attempts = [{ input: { url: 'https://a.test', text: LONG }, index: 0, attempt: 1, elapsed: 10 }];
-  const counts = {
-    succeeded: 0,
-    failed: 0,
-    skipped: 0,
-    retried: 0,
-    running: 1,
-    waiting: 0,
-    leases: 1,
-    rate: 0,
-  };
-  const lines = barLines({ ...counts, attempts }, 80).map((spans) => spans.map(([text]) => text).join(''));
+  const lines = barLines({ ...NOTHING, running: 1, leases: 1, attempts }, 80).map((spans) =>
+    spans.map(([text]) => text).join(''),
+  );
   expect(lines.at(-1)).toMatch(/^ +1 s {2}\{"url":"https:\/\/a\.test","text":"x{100,}…$/);
+});
+
+const NOTHING = {
+  succeeded: 0,
+  failed: 0,
+  skipped: 0,
+  retried: 0,
+  running: 0,
+  waiting: 0,
+  leases: 0,
+  rate: 0,
+};
+
+it('the progress says that no browser has started, instead of a rate of 0', () => {
+  const progress = { ...NOTHING, attempts: [], total: 5, waiting: 2 };
+  expect(describeProgress(progress)).toBe('0 of 5 finished, the first browser starts or is waited for');
+  expect(describeProgress({ ...progress, leases: 1 })).toBe('0 of 5 finished, 1 browser, 0.0/s');
+});
+
+it('the progress of a queue names what this process does, apart from what the whole queue does', () => {
+  const attempts = [{ input: 'a', index: 0, attempt: 1, elapsed: 10 }];
+  const progress = {
+    ...NOTHING,
+    succeeded: 54,
+    total: 60,
+    waiting: 3,
+    rate: 0.4,
+    retried: 1,
+    leases: 1,
+    attempts,
+  };
+  expect(describeProgress({ ...progress, running: 3, workers: { one: 2, two: 1 } })).toBe(
+    '54 of 60 finished, 3 waiting, 3 taken by workers (one: 2, two: 1), 0.4/s, this process: 1 running, 1 retry, 1 browser',
+  );
+});
+
+it('an idle worker prints its progress once, and without a rate', () => {
+  vi.useFakeTimers();
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  using report = new MapReport('the queue q', { signal: SIGNAL, text: '' });
+  for (const rate of [0.4, 0.3, 0.2]) {
+    report.show({ ...NOTHING, attempts: [], succeeded: 38, rate });
+    vi.runAllTimers();
+  }
+  vi.useRealTimers();
+  expect(write.mock.calls.map(([text]) => text)).toEqual(['pooled-browser: 38 finished\n']);
 });
 
 function* endless(): Generator<string> {

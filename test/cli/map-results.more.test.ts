@@ -160,7 +160,7 @@ describe('refusals', () => {
     ],
     ['a script without a task', 'needs a function as its default export', () => [script(''), inputs('a')]],
     ['a script that fails', "can't be loaded: mine", () => [script("throw Error('mine')"), inputs('a')]],
-    ['missing inputs', 'ENOENT', () => [script(FIXED), 'missing.txt']],
+    ['missing inputs', 'missing.txt does not exist.', () => [script(FIXED), 'missing.txt']],
     ['inputs that are a folder', 'is a folder', () => [script(FIXED), jobs.folder]],
     ['--resume without --out', '--resume needs --out', () => withTask('--resume')],
     ['--out with results', 'is not empty. Pass --resume', () => withTask(...usedUp())],
@@ -168,7 +168,7 @@ describe('refusals', () => {
     ['CSV of no job', 'is not empty', () => withTask(...usedUp('notes.csv'), '--format', 'csv', '--resume')],
     [
       '--out in no folder',
-      "--out /nope/x.jsonl can't be written: ENOENT",
+      "--out /nope/x.jsonl can't be written: the folder /nope does not exist.",
       () => withTask('--out', '/nope/x.jsonl'),
     ],
     ['--out that is a folder', 'EISDIR', () => withTask('--out', jobs.folder)],
@@ -176,12 +176,17 @@ describe('refusals', () => {
     ['CSV without --out', '--format csv needs --out', () => withTask('--format', 'csv')],
     ['--ordered with --out', 'cannot be used with', () => withTask('--out', jobs.out, '--ordered')],
     ['BiDi with Playwright', 'protocol', () => withTask('--library', 'playwright', '--protocol', 'bidi')],
-    ['no browsers', 'whole number, 1 or more', () => withTask('--concurrency', '0')],
+    ['no browsers', '--concurrency 0 needs --queue', () => withTask('--concurrency', '0')],
     ['a bad name', 'name', () => withTask('--name', 'a b')],
     [
       'artifacts in no folder',
       "--artifacts /dev/null/a can't be written: ENOTDIR: ",
       () => withTask('--artifacts', '/dev/null/a'),
+    ],
+    [
+      '--host-delay for a table without a url, and names its columns',
+      'Input 0 is no URL and has no url (it has sku, link)',
+      () => [script(FIXED), file('links.csv', 'sku,link\n1,https://a.test\n'), '--host-delay', '1s'],
     ],
     ['--trace alone', '--trace needs --artifacts, a folder for the traces.', () => withTask('--trace')],
     [

@@ -137,7 +137,7 @@ it('stops its tasks at SIGTERM, releases all browsers, prints how to continue, a
   const { code, stderr } = await running.end('SIGTERM');
   expect(code).toBe(143);
   expect(stderr).toContain('Press Ctrl-C again to quit immediately.');
-  expect(stderr).toContain('Ended early: 0 fulfilled, 0 failed');
+  expect(stderr).toContain('Ended early: 0 succeeded, 0 failed');
   expect(stderr).toContain('To continue, add --resume to the same command.');
   expect(jobs.leased).toBe(0);
   await running.leavesNothing();
@@ -195,7 +195,7 @@ describe('progress', () => {
     expect(stderr).not.toContain('\x1b');
     // At most one line in three seconds.
     const most = (performance.now() - began) / 3000;
-    expect(stderr.match(/done,/g)!.length).toBeLessThanOrEqual(most);
+    expect(stderr.match(/ of 2 finished,/g)!.length).toBeLessThanOrEqual(most);
   });
 
   it.runIf(hasTerminals).each([

@@ -166,6 +166,28 @@ describeWithRedis('map --queue and work', () => {
     expectRefusal(third, 'input 2 is {"url":"https://c.test","n":2}, and was another one.');
   });
 
+  it('collect only, with --concurrency 0, and name the worker that has an input', async () => {
+    const held: ServerResponse[] = [];
+    await using site = await Site.open((_request, response) => void held.push(response));
+    const words = ['work', 'test', ...LIBRARY, script(ASKS), ...QUEUE, '--worker-name', 'the-worker'];
+    const worker = startClient(words, jobs.local);
+    const running = map('throw new Error("loaded");', inputs(site.url), '--concurrency', '0');
+    await running.prints(/0 of 1 finished, 0 waiting, 1 taken by workers \(the-worker: 1\), 0\.0\/s\n/);
+    held[0]!.end('answer');
+    const { code, stdout, stderr } = await running.ended;
+    expect(code, stderr).toBe(0);
+    expect(parse(stdout)).toMatchObject([{ status: 'fulfilled', value: 'answer' }]);
+    expect((await worker.end('SIGINT')).stderr).toContain('Finished 1 input, of which 0 failed.');
+  });
+
+  it('leave no empty file of results if the start is refused', async () => {
+    const missing = join(jobs.folder, 'none.csv');
+    expectRefusal(await run(ASKS, missing, '--out', jobs.out), `the file ${missing} does not exist.`);
+    vi.stubEnv('REDIS_URL', 'redis://127.0.0.1:1');
+    const { code, stderr } = await run(ASKS, inputs('a'), '--out', jobs.out);
+    expect({ code, isLeft: existsSync(jobs.out) }, stderr).toEqual({ code: 1, isLeft: false });
+  });
+
   it('refuse other inputs in the same file of results', async () => {
     writeFileSync(jobs.out, `${JSON.stringify({ status: 'fulfilled', index: 0, input: 'another' })}\n`);
     const ended = await run(ASKS, inputs('one'), '--out', jobs.out, '--resume');

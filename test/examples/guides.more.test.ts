@@ -62,26 +62,32 @@ it(
 it(
   'polite-jobs: runs one task at once for each host, and waits as long as the host says',
   async () => {
-    const requests = { shop: 0, most: 0, now: 0 };
-    const answer: RequestListener = (_, response) => {
-      requests.most = Math.max(requests.most, ++requests.now);
-      setTimeout(() => {
-        requests.now--;
-        response.setHeader('content-type', 'text/html');
-        if (++requests.shop === 2) response.writeHead(429, { 'retry-after': '1' });
-        response.end('<link rel=icon href=data:,><h1>Item</h1>');
-      }, 100);
-    };
-    await using shop = await Site.open(answer);
-    await using books = await Site.open((_, response) => {
-      response.setHeader('content-type', 'text/html');
-      response.end('<link rel=icon href=data:,><h1>Book</h1>');
-    });
     const guide = readFileSync('examples/guides/polite-jobs.md', 'utf8');
-    const sites = { 'https://shop.example.com': shop.url, 'https://books.example.com': books.url };
-    const run = runnerOf(guide, sites);
+    const run = runnerOf(guide, {});
     expect(await run(commandsOf(guide)[0]!)).toBe('6 succeeded, 0 failed, 1 retried\n');
-    expect(requests).toEqual({ shop: 4, most: 1, now: 0 });
+  },
+  EXAMPLE_TIMEOUT,
+);
+
+it(
+  'scraping-jobs: reads the prices of a table from the command line, as a table',
+  async () => {
+    const guide = readFileSync('examples/guides/scraping-jobs.md', 'utf8');
+    const files = [...guide.matchAll(/```(?:csv|mjs)\n([^]*?)```/g)].map(([, text]) => text!);
+    const [command] = /npx pooled-browser map .*/.exec(guide)!;
+    const run = runnerOf(guide, {});
+    const names = /price\.mjs products\.csv/.exec(command)![0].split(' ').toReversed();
+    for (const [at, name] of names.entries())
+      await run(`printf %s '${files[at]!.replaceAll("'", String.raw`'\''`)}' > ${name}`);
+    await run(command);
+    const [head, ...rows] = (await run('cat prices.csv')).trimEnd().split('\r\n');
+    expect([...guide.matchAll(/`((?:input|value)\.\w+)`/g)].map(([, column]) => column)).toEqual(
+      head!.split(',').filter((column) => column.includes('.')),
+    );
+    expect(rows.map((row) => row.split(',').slice(-2))).toEqual([
+      ['Lamp', '12.5'],
+      ['Chair', '80'],
+    ]);
   },
   EXAMPLE_TIMEOUT,
 );
@@ -200,16 +206,18 @@ const GUIDES = [
   {
     guide: 'scraping-jobs',
     title: 'runs a job with retries, and does not repeat a failure that lasts',
-    outputs: ['SITE/items/1 Shop\nSITE/items/2 Shop\nSITE/items/3 Error: There is no such item 1\n'],
-    missing: '/items/3',
+    outputs: [
+      'data:text/html,<title>Lamp</title> Lamp\ndata:text/html,<title>Chair</title> Chair\n' +
+        'data:text/html,<title></title> Error: There is no such item 1\n',
+    ],
   },
 ];
 
 it.each(GUIDES)(
   '$guide: $title',
-  async ({ guide, outputs, missing }) => {
-    await using site = await Site.open(({ url }, response) => {
-      response.writeHead(url === missing ? 404 : 200, { 'content-type': 'text/html' });
+  async ({ guide, outputs }) => {
+    await using site = await Site.open((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' });
       response.end('<link rel=icon href=data:,><title>Shop</title><h1>Shop</h1>');
     });
     const text = readFileSync(`examples/guides/${guide}.md`, 'utf8');

@@ -52,6 +52,21 @@ it('reports running attempts with their age, oldest first, and the latest failur
   expect(reports.at(-1)).toMatchObject({ running: 0, attempts: [], lastFailure: { input: 'a' } });
 });
 
+it('reports no failure of a task that was ended with the job', async ({ bench }) => {
+  const { reports, onProgress } = reporting();
+  const stop = new AbortController();
+  const reason = new Error('of the caller');
+  const task = ({ signal }: { signal: AbortSignal }) => {
+    stop.abort(reason);
+    return new Promise((_resolve, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason as Error)),
+    );
+  };
+  await expect(bench.run(['a'], task, { onProgress, signal: stop.signal })).rejects.toBe(reason);
+  expect(reports.at(-1)).toMatchObject({ running: 0, failed: 0 });
+  expect(reports.at(-1)).not.toHaveProperty('lastFailure');
+});
+
 it('names the slowest of several hosts', async ({ bench }) => {
   const { reports, onProgress } = reporting();
   const fast = gate();

@@ -36,10 +36,16 @@ describeWithRedis('a worker that is killed (SIGKILL)', () => {
     const outcomes = await queue.collect();
     expect(outcomes.map(({ index }) => index)).toEqual(range(60));
     expect(outcomes.every(({ status }) => status === 'fulfilled')).toBe(true);
+    const errors: string[] = [];
     for (const worker of others) {
       await worker.prints(/ready/);
-      expect((await worker.end('SIGTERM')).stdout).toContain('"failed":0');
+      const { stdout, stderr } = await worker.end('SIGTERM');
+      expect(stdout).toContain('"failed":0');
+      errors.push(stderr);
     }
+    expect(errors.join('')).toMatch(
+      /A worker of the queue killed that had input \d+ \(\d+\) was killed or has lost Redis/,
+    );
     await expect.poll(() => bench.leased).toBe(0);
   });
 
