@@ -1,8 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { Jobs } from './jobs.js';
-import { expectRefusal } from './support.js';
+import { Jobs, LIBRARY } from './jobs.js';
+import { expectRefusal, runHere } from './support.js';
 
 const jobs = new Jobs();
 const { file, script, inputs, map, results, run } = jobs;
@@ -55,6 +55,24 @@ it('stops with --stop-after-failures, and continues with --resume', async () => 
   expect(stderr).toContain('To continue, add --resume to the same command.');
   expect(await run([script(FIXED), ...words, '--resume'])).toMatchObject({ code: 0 });
   expect(results().map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => 'fulfilled'));
+});
+
+it('leaves no empty file if the service is not reached, and names the flag of the address', async () => {
+  const words = [
+    'map',
+    'test',
+    ...LIBRARY,
+    script(FIXED),
+    inputs('a'),
+    '--out',
+    jobs.out,
+    '--unreachable-timeout',
+    '1ms',
+  ];
+  const { code, stderr } = await runHere(words, { baseUrl: 'http://127.0.0.1:1', token: 'token' });
+  expect(code).toBe(1);
+  expect(stderr).toContain('Check --base-url or BROWSER_POOL_BASE_URL and the network.');
+  expect(existsSync(jobs.out)).toBe(false);
 });
 
 it('refuses other inputs with --resume before anything is leased, unless with --force', async () => {
