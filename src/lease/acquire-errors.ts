@@ -39,11 +39,13 @@ interface TimedOut {
   readonly advice: string | undefined;
   readonly reasons: Reasons;
   readonly cause: Error | undefined;
+  /** A service that never lets a request wait has not answered the last one. */
+  readonly isSilent: boolean;
 }
 
 /** No browser became available in time. */
 export function acquireTimeout(
-  { failure, timedOut, settings, advice, reasons, cause }: TimedOut,
+  { failure, timedOut, settings, advice, reasons, cause, isSilent }: TimedOut,
   facts: Attempts,
 ): AcquireTimeoutError {
   const { pool, attempts } = facts;
@@ -57,8 +59,10 @@ export function acquireTimeout(
     `No browser became available in pool ${names.map((name) => `"${name}"`).join(' and ')} ${limit} ` +
       `(${attempts} acquire ${attempts === 1 ? 'request' : 'requests'}).`,
     hasSeveral && tellReasons(reasons),
+    isSilent && `${more}, or check the service: it has not answered the last request.`,
     // A larger pool does not help if the service can't be reached.
-    !(failure instanceof PoolConnectionError) &&
+    !isSilent &&
+      !(failure instanceof PoolConnectionError) &&
       `${more}, enlarge the pool, or look for leases that are not released.`,
     advice,
   ];

@@ -371,7 +371,11 @@ export class Acquisition<Session extends object> {
     const { advise, settings } = this.#order;
     const { timedOut } = this.#deadline;
     const what = { failure: latest?.error, timedOut, settings, reasons: this.#reasons };
-    return acquireTimeout({ ...what, cause: this.#lastError, advice: advise?.(this.#pool) }, this.facts);
+    const isSilent = this.#pool.service.waits === 'never' && this.#visit?.isOpen === true;
+    return acquireTimeout(
+      { ...what, isSilent, cause: this.#lastError, advice: advise?.(this.#pool) },
+      this.facts,
+    );
   }
 
   #emitWaiting(error?: Error): void {

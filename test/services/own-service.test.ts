@@ -5,9 +5,10 @@ import { cdp, kernel, path, type BrowserService, type ServiceAuth } from '../../
 import { found, type FakeService, JWT, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { PlayedBrowser, settle, until } from '../support/played-browser.js';
+import { useJumpingClock } from '../support/fake-clock.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { Site } from '../support/site.js';
-import { it, rejection, reset } from '../pool/support.js';
+import { hang, it, rejection, reset } from '../pool/support.js';
 
 /** Own requests without a wait in the service. */
 const REFUSING: BrowserService = { ...kernel, waits: 'never' };
@@ -51,6 +52,31 @@ it('releases with the request of the own service, also a browser that no caller 
     ['/browser_pools/my%20pool/release', { session_id: 'one', keep: false }],
     ['/browser_pools/my%20pool/release', { session_id: 'two', keep: true }],
   ]);
+});
+
+it('waits for a service that never answers only for a bounded time after its call, and names the silence', async ({
+  service,
+}) => {
+  const jump = useJumpingClock();
+  service.script('acquire', hang);
+  await using pool = poolOf(service, { service: REFUSING });
+  const seen: string[] = [];
+  const onEvent = ({ type }: { type: string }) => void seen.push(type);
+  const failed = rejection(leaseBrowser(pool, { acquireTimeout: 3000, connector: plainConnector, onEvent }));
+  await until(() => service.of('acquire').length === 1);
+  jump(3000);
+  const { message } = await failed;
+  expect(message).toContain('check the service: it has not answered the last request');
+  expect(message).not.toContain('enlarge the pool');
+  let isClosed = false;
+  const closing = pool.close().then(() => (isClosed = true));
+  await settle();
+  jump(29_000);
+  await settle();
+  expect([isClosed, seen.includes('outcome-unknown')]).toEqual([false, false]);
+  jump(1000);
+  await closing;
+  expect(seen).toContain('outcome-unknown');
 });
 
 plainIt.each<[unknown, string]>([
