@@ -81,6 +81,8 @@ export function nameTaken(error: Error, name: string, facts: Attempts): LeaseNam
 /** A sentence for each pool. */
 export function tellReasons(reasons: Reasons): string {
   return [...reasons]
-    .map(([{ idOrName }, error]) => sentence(`Pool "${idOrName}": ${error?.message ?? 'it had no browser'}`))
+    .map(([{ idOrName }, error]) =>
+      sentence(`Pool "${idOrName}": ${error?.message ?? 'it had no browser in time'}`),
+    )
     .join(' ');
 }

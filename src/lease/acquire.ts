@@ -313,6 +313,7 @@ export class Acquisition<Session extends object> {
     return nextAttempt(outcome, {
       hasOther: this.#others.length > 0,
       isNextRound: this.#reasons.has(this.#pools[(this.#at + 1) % this.#pools.length]!),
+      isOtherSlow: this.#others.some((other) => this.#reasons.has(other) && !this.#reasons.get(other)),
       failoverAfter,
       retriesLeft: retry.retries - this.#retries,
       connectsLeft: connectAttempts - this.#unconnected,

@@ -35,6 +35,8 @@ export interface AttemptFacts {
   readonly hasOther: boolean;
   /** That pool was asked before: to ask it again is a retry. */
   readonly isNextRound: boolean;
+  /** Another pool was asked, and only had no browser in its time. */
+  readonly isOtherSlow: boolean;
   /** The option `failoverAfter`, in ms. */
   readonly failoverAfter: number;
   /** Retries that the call may still make. */
@@ -73,14 +75,17 @@ export function nextAttempt(outcome: Outcome, facts: AttemptFacts): NextAttempt 
   if (kind === 'late' || kind === 'closed')
     return hasOther ? { nextPool: 'and return', isRetry: false } : FAIL;
   if (kind === 'refused') return hasOther && isQuota(error) ? NOT_AGAIN : FAIL;
-  // A success that can't be read most likely leased a browser: another request would lease a second one.
-  if (kind === 'unknown' && (error instanceof PoolResponseError || unknowns > 1)) return FAIL;
+  // A pool that is only slow can still lease a browser before the deadline.
+  const last = facts.isOtherSlow ? NOT_AGAIN : FAIL;
+  // A success that can't be read most likely leased a browser: the same pool would lease a second one.
+  if (kind === 'unknown' && error instanceof PoolResponseError && (!hasOther || unknowns > 1)) return FAIL;
+  if (kind === 'unknown' && unknowns > 1) return last;
   // A request for the name of a browser that is still being released would be refused.
   if (kind === 'released' && (hasName || brokenGrants > 1)) return FAIL;
   if (hasOther && isBetterElsewhere(outcome, facts) && !(isNextRound && isTried))
     return { nextPool: 'and return', isRetry: isNextRound };
   if (hasWaited && (kind === 'none' || kind === 'unavailable')) return { again: 0, isRetry: false };
-  if (isTried) return FAIL;
+  if (isTried) return last;
   return { again: isPaced ? 0 : facts.backoff, isRetry: true };
 }
 

@@ -10,6 +10,7 @@ import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../../
 const alone: AttemptFacts = {
   hasOther: false,
   isNextRound: false,
+  isOtherSlow: false,
   failoverAfter: 10_000,
   retriesLeft: 5,
   connectsLeft: 1,
@@ -69,7 +70,7 @@ describe('what follows an outcome, with one pool and if another one can be asked
       PACED,
     ],
     ['the first lost answer', { kind: 'unknown', error: lost }, BACKOFF, RETURN],
-    ['a success that can not be read', { kind: 'unknown', error: unreadable }, FAIL, FAIL],
+    ['a success that can not be read', { kind: 'unknown', error: unreadable }, FAIL, RETURN],
     [
       'a broken response whose browser was released',
       { kind: 'released', error: unreadable },
@@ -93,6 +94,24 @@ describe('what follows an outcome, with one pool and if another one can be asked
 
 it.each<[string, Outcome, Partial<AttemptFacts>, NextAttempt]>([
   ['the second lost answer of a call', { kind: 'unknown', error: lost }, { unknowns: 2 }, FAIL],
+  [
+    'the second success that can not be read',
+    { kind: 'unknown', error: unreadable },
+    { unknowns: 2, isOtherSlow: true },
+    FAIL,
+  ],
+  [
+    'the second lost answer, while another pool is slow',
+    { kind: 'unknown', error: lost },
+    { unknowns: 2, isOtherSlow: true },
+    NOT_AGAIN,
+  ],
+  [
+    'an outage without retries, while another pool is slow',
+    { kind: 'unavailable', error: answer(503), isOutage: true, isPaced: true },
+    { isNextRound: true, retriesLeft: 0, isOtherSlow: true },
+    NOT_AGAIN,
+  ],
   ['the second broken response', { kind: 'released', error: unreadable }, { brokenGrants: 2 }, FAIL],
   [
     'a broken response to a request with a name',

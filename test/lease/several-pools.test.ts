@@ -54,6 +54,11 @@ describe('the next pool is asked at once', () => {
     ['a quota', refusal(403, 'quota_exceeded'), { name: 'PoolServiceError', status: 403 }],
     ['a long pause', refusal(429, 'rate_limited', { 'retry-after': '60' }), { status: 429 }],
     ['a broken connection', (response) => void response.socket!.destroy(), { name: 'PoolConnectionError' }],
+    [
+      'a page instead of a session',
+      (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Welcome</html>'),
+      { name: 'PoolResponseError' },
+    ],
   ])('after %s', async (_what, answer, error) => {
     first.service.script('acquire', answer);
     expect(await run()).toMatchObject({ pool: 'second' });
@@ -158,6 +163,19 @@ it('a lost answer of the second pool does not end the call while a request to th
   second.service.script('acquire', refusal(502));
   expect(await run({ failoverAfter: 60 })).toMatchObject({ pool: 'first', unknownAcquires: 2 });
   answer();
+});
+
+it('a pool that fails again does not end the call while the other one is only slow', async () => {
+  first.service.script('acquire', refusal(500), refusal(500));
+  const answers: (() => void)[] = [];
+  const slow: Answer = (response) =>
+    void answers.push(() => reply(response, { status: 200, json: second.session() }));
+  second.service.script('acquire', slow, slow);
+  const running = run({ failoverAfter: 60, retry: { retries: 0, minTimeout: 1 } });
+  await expect.poll(() => answers.length, { timeout: 10_000 }).toBe(2);
+  for (const answer of answers) answer();
+  expect(await running).toMatchObject({ pool: 'second' });
+  expect([requestsTo(first), told('failover').at(-1)]).toMatchObject([2, { from: 'first', to: 'second' }]);
 });
 
 it('a pool that was never reached is not asked again, and the error names what happened at each pool', async () => {
