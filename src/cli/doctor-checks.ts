@@ -18,8 +18,8 @@ import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { unreachable } from '../net/reachability.js';
 import { leaseFromCommand } from './lease.js';
-import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, serviceOf, withService } from './service.js';
-import { CliError } from './errors.js';
+import { BIDI_LIBRARY, isInstalled, openPool, serviceOf, withService } from './service.js';
+import { CliError, NO_ADDRESS } from './errors.js';
 import { POLL_TIMEOUT, type ServiceOptions } from './options.js';
 import { isError } from '../shared/globals.js';
 
@@ -149,7 +149,7 @@ async function checkLibraries(): Promise<Result> {
 
 async function checkAddress(on: Case): Promise<Result> {
   const at = await serviceOf(on).catch((error: unknown) => {
-    if (error instanceof CliError) return undefined;
+    if (error instanceof CliError && error.message === NO_ADDRESS) return undefined;
     throw error;
   });
   if (!at) return { status: 'failed', detail: 'no address is set', advice: NO_ADDRESS };

@@ -3,7 +3,8 @@ import { ConnectError, AcquireTimeoutError } from '../shared/lease-errors.js';
 import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.js';
 import { environment } from '../shared/environment.js';
 import type { Case, DoctorCheck, Result } from './doctor-checks.js';
-import { EXIT, ExitStatus } from './errors.js';
+import { EXIT, ExitStatus, NO_ADDRESS } from './errors.js';
+import { InvalidOptionError } from '../shared/errors.js';
 import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, timeout } from './options.js';
 import { printable } from '../shared/redact.js';
@@ -52,6 +53,8 @@ interface DoctorOptions extends Case {
 
 /** Runs all checks and prints each finding. Exits with a failure when a check failed. */
 async function doctor({ json, ...on }: DoctorOptions): Promise<void> {
+  // A wrong flag is an error of the command, not a finding.
+  if (on.service !== undefined) await (await import('./service.js')).serviceOf(on).catch(refuseUsage);
   const paint = paintFor(process.stdout);
   const print = (text: string) => void (json || process.stdout.write(`${text}\n`));
   const cases = on.pool === undefined ? [on] : await casesOf(on.pool, on);
@@ -65,6 +68,11 @@ async function doctor({ json, ...on }: DoctorOptions): Promise<void> {
   const ok = checks.every(({ status }) => status !== 'failed');
   if (json) printJson({ ok, checks });
   if (!ok) throw new ExitStatus(EXIT.failed);
+}
+
+function refuseUsage(error: unknown): void {
+  const isMissing = error instanceof InvalidOptionError && error.option !== 'service';
+  if (!isMissing && !(isError(error) && error.message === NO_ADDRESS)) throw error;
 }
 
 async function casesOf(list: string, on: Case): Promise<Case[]> {

@@ -53,3 +53,7 @@ export class ExitStatus extends Error {
     this.exitCode = exitCode;
   }
 }
+
+export const NO_ADDRESS =
+  'The address of the service is missing: pass --base-url, or set BROWSER_POOL_BASE_URL to your service, or to local ' +
+  'for Chromium on this machine: export BROWSER_POOL_BASE_URL=local';

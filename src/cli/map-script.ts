@@ -39,10 +39,10 @@ export async function loadScript(path: string): Promise<TaskScript> {
   return { task, options: { shouldRetry, contextOptions, hostOf } } as TaskScript;
 }
 
-type Module = Readonly<Record<string, unknown>>;
+export type Module = Readonly<Record<string, unknown>>;
 
 /** Imports TypeScript with tsx where it is installed, otherwise with Node, whose newer versions strip types. */
-async function importScript(file: string): Promise<Module> {
+export async function importScript(file: string): Promise<Module> {
   const { href } = pathToFileURL(file);
   const tsx = /\.[cm]?ts$/.test(file) ? await findTsx(file) : undefined;
   if (tsx === undefined) return (await import(href)) as Module;

@@ -14,7 +14,10 @@ export interface ServiceOptions {
 
 export function addServiceOption(command: Command): Command {
   return command
-    .option('--service <name>', 'kernel, browserbase, steel, … (default: BROWSER_POOL_SERVICE, or kernel)')
+    .option(
+      '--service <name>',
+      'kernel, browserbase, …, or ./module of an own one (default: BROWSER_POOL_SERVICE)',
+    )
     .option('--base-url <url>', 'address of the service, or "local" (default: BROWSER_POOL_BASE_URL)');
 }
 

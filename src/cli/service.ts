@@ -1,11 +1,15 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { raceAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import type { LocalPool } from '../local/start-local-pool.js';
 import type { LocalPoolOptions } from '../local/options.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { BrowserService } from '../services/browser-service.js';
+import { isError } from '../shared/globals.js';
+import { isRecord } from '../shared/json.js';
 import { checkBaseUrl } from '../shared/urls.js';
-import { CliError, EXIT } from './errors.js';
+import { CliError, EXIT, NO_ADDRESS } from './errors.js';
 import type { ServiceOptions } from './options.js';
 
 /**
@@ -23,11 +27,41 @@ export async function serviceOf(options: ServiceOptions): Promise<{
   const { addressOfEnvironment, apiOf, serviceNamed } = await import('../pool/named-service.js');
   const ofEnvironment = environment.service();
   const name = options.service ?? ofEnvironment;
-  const hasToken = apiOf(name ?? DEFAULT) === apiOf(ofEnvironment ?? DEFAULT);
+  const own = name !== undefined && PATH.test(name) ? await importService(name) : undefined;
+  const hasToken = own ? name === ofEnvironment : apiOf(name ?? DEFAULT) === apiOf(ofEnvironment ?? DEFAULT);
   const address = options.baseUrl ?? (hasToken ? addressOfEnvironment() : undefined);
-  const { service, baseUrl } = serviceNamed(name, address);
+  const { service, baseUrl } = own
+    ? { service: own, baseUrl: address ?? own.baseUrl }
+    : serviceNamed(name, address);
   if (baseUrl === undefined) throw new CliError(NO_ADDRESS, EXIT.usage);
   return { service, baseUrl, hasToken };
+}
+
+/** The path of a module of the user, in the place of the name of a service. */
+const PATH = /^(?:\.|\/|file:)/;
+
+/** The own service in a module: its default export, or its only export that is a service. */
+async function importService(path: string): Promise<BrowserService> {
+  const { importScript } = await import('./map-script.js');
+  const file = path.startsWith('file:') ? fileURLToPath(path) : resolve(path);
+  const module = await importScript(file).catch((cause: unknown) => {
+    const reason = isError(cause) ? cause.message : String(cause);
+    throw new CliError(`The module ${path} of --service can't be imported: ${reason}`, EXIT.usage, { cause });
+  });
+  const all = new Set(
+    [module, module['default']].flatMap((one) => (isRecord(one) ? Object.values(one) : [])),
+  );
+  const services = [module['default'], ...all].filter(isService);
+  if (services[0] !== undefined && (services[0] === module['default'] || new Set(services).size === 1))
+    return services[0];
+  const message = `The module ${path} of --service needs a service as its default export, or one export that is a service.`;
+  throw new CliError(message, EXIT.usage);
+}
+
+function isService(value: unknown): value is BrowserService {
+  return (
+    isRecord(value) && ['acquire', 'grant', 'release'].every((name) => typeof value[name] === 'function')
+  );
 }
 
 /** The name of the service that nobody named. */
@@ -129,10 +163,6 @@ async function tokenOf(
   const ours = hasToken ? ['BROWSER_POOL_ACCESS_TOKEN'] : [];
   throw new CliError(noToken([...ours, ...variables]), EXIT.usage);
 }
-
-export const NO_ADDRESS =
-  'The address of the service is missing: pass --base-url, or set BROWSER_POOL_BASE_URL to your service, or to local ' +
-  'for Chromium on this machine: export BROWSER_POOL_BASE_URL=local';
 
 const NO_SERVICE =
   'The address is local, but browsers of this machine end with the program that leases them. Their recordings stay in ' +

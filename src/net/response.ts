@@ -239,7 +239,9 @@ function hintFor({ status, headers }: HttpResponse, { pool, sessionId }: ErrorFa
   if (status !== 404) return undefined;
   if (sessionId)
     return `Session ${sessionId} no longer exists: it was released or deleted, or its inactivity timeout elapsed.`;
-  return `The service has no pool ${pool ?? ''}. Check the id or name of the pool, and baseUrl.`;
+  return pool
+    ? `The service has no pool ${pool}. Check the id or name of the pool, and baseUrl.`
+    : 'The service has no such path. Check baseUrl, and that it is the address of this service.';
 }
 
 function requestId({ headers }: HttpResponse): string | undefined {

@@ -70,7 +70,7 @@ export function serviceNamed(name: string | undefined, address: string | undefin
   const create = Object.hasOwn(SERVICES, name) ? SERVICES[name] : undefined;
   if (!create) {
     const place = name === environment.service() ? VARIABLE : 'service';
-    const message = `${place} must be one of ${SERVICE_NAMES.join(', ')}, not ${JSON.stringify(name)}.`;
+    const message = `${place} must be one of ${SERVICE_NAMES.join(', ')}, not ${JSON.stringify(name)}. In code, an own service is an object; commands take the path of its module, such as ./service.ts.`;
     throw new InvalidOptionError('service', message);
   }
   const service = create(address) ?? missingAddress(name);

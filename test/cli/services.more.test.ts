@@ -1,4 +1,8 @@
-import { expect, it, vi } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { startRentals } from '../../examples/own-service/server.js';
 import { startChromium } from '../support/chromium.js';
 import { contractOf, ContractServer } from '../support/contract-server.js';
 import { TOKEN } from '../support/fake-service.js';
@@ -41,4 +45,38 @@ it('names the variables of a missing key, and the services', async () => {
     await runHere(['acquire', 'x', '--service', 'stel'], none),
     'one of kernel, kernel:browsers, webdriver',
   );
+});
+
+const MODULE = `export const mine = {
+  name: 'mine', idField: 'number', waits: 'never', auth: { header: 'x-rental-key' },
+  acquire: () => ({ method: 'POST', path: '/rentals', body: {} }),
+  grant: ({ rental }) => ({ id: rental.number, session: rental, cdpUrl: rental.socket }),
+  release: (id) => ({ method: 'DELETE', path: '/rentals/' + id }),
+  sessions: {
+    list: (page) => (page === 0 ? { method: 'GET', path: '/rentals' } : undefined),
+    read: ({ rentals }) => rentals.map(({ number, reference }) => ({ id: number, lease: reference })),
+  },
+};`;
+
+it('takes the path of a module with an own service, and names a module without one', async () => {
+  const key = 'a-key-of-this-test';
+  await using server = await startRentals(key);
+  const folder = mkdtempSync(join(tmpdir(), 'own-service-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'mine.mjs');
+  writeFileSync(path, MODULE);
+  vi.stubEnv('BROWSER_POOL_SERVICE', path);
+  const at = { baseUrl: server.baseUrl, token: key };
+  expect(await runHere(['leases', '--json'], at)).toMatchObject({ code: 0, stdout: '[]\n' });
+  const doctor = await runHere(['doctor'], at);
+  expect(doctor.stdout).toContain(`mine at ${server.baseUrl}`);
+  expectRefusal(
+    await runHere(['leases', '--service', './test/cli/task.mjs'], at),
+    'needs a service as its default',
+  );
+  expectRefusal(
+    await runHere(['leases', '--service', './no.ts'], at),
+    "./no.ts of --service can't be imported",
+  );
+  expectRefusal(await runHere(['doctor', '--service', 'unknown'], at), 'service must be one of kernel');
 });
