@@ -207,6 +207,9 @@ function* ticketFaults(service: BrowserService, sample: ServiceSample): Iterable
   if (search.method !== 'GET') yield 'The request of find must be a GET.';
   if (!search.path.includes(LEASE_ID) && !search.at)
     yield 'find neither contains the id of the lease, nor says where an entry has it (at).';
+  // An entry is compared as a whole: a part of a longer text never matches.
+  if (!hasValue(service.acquire(LEASE), LEASE_ID))
+    yield 'acquire does not contain the id of the lease as a whole value, so find can never find it. Use leaseTags, or lease.id alone.';
   if (!('found' in sample)) return;
   const where = { ...search, idField: service.idField, is: LEASE_ID };
   const ids = idsIn(sample.found, where);
@@ -242,6 +245,12 @@ function* listFaults({ replays, sessions }: BrowserService, { id }: ServiceSampl
         yield `${name} refuses ${JSON.stringify(json)} with the message: ${reason}`;
     }
   }
+}
+
+/** Whether JSON, a part of a path or a parameter in it is exactly this text. */
+function hasValue(json: unknown, text: string): boolean {
+  if (typeof json === 'string') return json.split(/[/?&=]/).includes(text);
+  return typeof json === 'object' && json !== null && Object.values(json).some((one) => hasValue(one, text));
 }
 
 function poolOf(service: BrowserService): BrowserPool<object> {

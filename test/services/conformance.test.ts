@@ -232,6 +232,10 @@ it.each<[Partial<Record<keyof BrowserService, unknown>>, string]>([
   [{ sessions: { list: () => undefined, read: () => [] } }, 'sessions.read finds our lease in [], not only'],
   [{ replays: { ...kernel.replays!, read: () => [{ finished_at: 'soon' }] } }, 'reads the time soon'],
   [{ replays: { ...kernel.replays!, access: undefined } }, 'replays lacks access'],
+  [
+    { acquire: (lease: LeaseRequest) => ({ method: 'POST', path: '/', body: { tag: `${lease.id} mark` } }) },
+    'acquire does not contain the id of the lease as a whole value',
+  ],
   [{ acquire: addTag }, 'acquire adds a tag of this library to 50 tags of the user'],
   [{ acquire: dropTags }, 'acquire drops tags of the user'],
 ])('a fault of an adapter is named: %o', (change, fault) => {
