@@ -20,6 +20,17 @@ export interface HttpResponse {
   body: string;
   /** The error that cut the body off. */
   brokenBy?: Error;
+  /** What was asked, for the advice of an error. */
+  source?: ResponseSource;
+}
+
+interface ResponseSource {
+  /** The name of the service. */
+  readonly service: string;
+  /** Method and path. */
+  readonly request: string;
+  /** Environment variables that have the key of the service. */
+  readonly variables: readonly string[];
 }
 
 /** Largest body that is read, in bytes, unpacked. */
@@ -228,14 +239,24 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? excerpt(value, LONGEST_TEXT) : undefined;
 }
 
-function hintFor({ status, headers }: HttpResponse, { pool, sessionId }: ErrorFacts): string | undefined {
+function hintFor(
+  { status, headers, source }: HttpResponse,
+  { pool, sessionId }: ErrorFacts,
+): string | undefined {
   if (status >= 300 && status < 400) {
     const target = headers['location'];
     return `Redirects are not followed, because the token must stay with its service. Check baseUrl${target ? ` (the redirect leads to ${excerpt(String(target), EXCERPT)})` : ''}.`;
   }
   if (status === 400) return 'Check the fields in the details.';
-  if (status === 401) return 'Check the access token: option token, or BROWSER_POOL_ACCESS_TOKEN.';
+  if (status === 401) {
+    const places = ['option token', ...(source?.variables ?? [])].join(', ');
+    return `Check the access token: ${places}, or BROWSER_POOL_ACCESS_TOKEN.`;
+  }
   if (status === 403) return 'The token lacks a permission, or the plan does not allow this.';
+  if (status >= 500 && source) {
+    const where = pool === undefined ? '' : ` of pool ${pool}`;
+    return `The service ${source.service} failed at ${source.request}${where}: try again later, or read its log.`;
+  }
   if (status !== 404) return undefined;
   if (sessionId)
     return `Session ${sessionId} no longer exists: it was released or deleted, or its inactivity timeout elapsed.`;

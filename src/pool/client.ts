@@ -192,7 +192,9 @@ export class ServiceClient {
     // The connection is free in the next macrotask. A request before that would open another one.
     await nextMacrotask();
     signal?.throwIfAborted();
-    return read;
+    const { name, usualToken } = this.#settings.service;
+    const source = { service: name, request: `${method} ${url.pathname}` };
+    return { ...read, source: { ...source, variables: usualToken?.variables ?? [] } };
   }
 }
 

@@ -79,6 +79,16 @@ it('waits for a service that never answers only for a bounded time after its cal
   expect(seen).toContain('outcome-unknown');
 });
 
+it.for<[number, string]>([
+  [500, 'The service ours failed at POST /browser_pools/pool/acquire of pool pool: try again later'],
+  [401, 'Check the access token: option token, OUR_KEY, or BROWSER_POOL_ACCESS_TOKEN.'],
+])('the error for status %j says what to check', async ([status, advice], { service }) => {
+  service.script('acquire', { status, json: { error: 'oops' } });
+  const usualToken = { variables: ['OUR_KEY'], at: 'https://ours.example.com' };
+  await using pool = poolOf(service, { service: { ...kernel, name: 'ours', usualToken } });
+  expect((await rejection(pool.acquire())).message).toContain(advice);
+});
+
 plainIt.each<[unknown, string]>([
   ['kernel', 'service must be an object'],
   [{ ...kernel, grant: undefined }, 'service has no function grant'],
