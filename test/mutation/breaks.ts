@@ -35,7 +35,10 @@ export const BREAKS: readonly Break[] = [
   broken(
     'a lost lease is searched for',
     'pool/grant.ts',
-    ['const isReleased = await releaseLost(request, signal?.aborted ? clock.now() : sentAt);', 'const isReleased = !request;'],
+    [
+      'const isReleased = await releaseLost(request, signal?.aborted ? clock.now() : sentAt);',
+      'const isReleased = !request;',
+    ],
     'services/own-service',
   ),
   broken(
