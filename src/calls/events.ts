@@ -1,4 +1,5 @@
 import type { FeatureSteps } from '../features/options.js';
+import type { HandoffSteps } from '../features/handoff/options.js';
 import type { EventFacts, LeaseSteps } from '../lease/events.js';
 import type { StepOf } from '../shared/telemetry.js';
 import type { PoolEvent } from '../pool/events.js';
@@ -33,6 +34,8 @@ export interface ProxySteps {
   'request-refused': { sessionId: string; host: string };
   /** A client asks for a person, who has to open the page at `url`. It contains a secret: everybody with it can use the browser. */
   handoff: { sessionId: string; url: string; message: string };
+  /** The hand-off is over. */
+  'handoff-answered': HandoffSteps['handoff-answered'];
   /** A client has disconnected. `isIdle`: the proxy has disconnected it, because it sent no command for `idleTimeout`. */
   disconnected: { sessionId: string; isIdle: boolean };
   /** The lease of `elapsed` ms has ended. */

@@ -19,6 +19,7 @@ import { isNameConflict } from '../shared/service-errors.js';
 import type { StepOf } from '../shared/telemetry.js';
 import type { ProxyEvent, ProxySteps, RunEvent } from './events.js';
 import { askPerson } from './handoff.js';
+import { HandoffRequests } from './handoff-request.js';
 import { adviceInside } from './nesting.js';
 import type { KeptBrowsers, KeptOutcome, NotedLease } from './kept-browsers/kept-browsers.js';
 import { Refusal } from '../net/loopback-server.js';
@@ -50,7 +51,7 @@ interface ProxiedBrowserOptions extends Pick<CallSettings, 'protocol' | 'reconne
 }
 
 /** An event of the lease that clients cause. */
-type LeaseStep = StepOf<Pick<ProxySteps, 'request-refused' | 'handoff'>>;
+type LeaseStep = StepOf<Pick<ProxySteps, 'request-refused' | 'handoff' | 'handoff-answered'>>;
 
 /** The first client of a browser, or what leases the browser before that client. */
 interface FirstClient extends Pick<ProxiedBrowserOptions, 'lifetime'> {
@@ -75,6 +76,9 @@ interface Opened {
   /** How that browser has ended. */
   readonly why?: string;
 }
+
+/** In ms: the times of two moments are compared. */
+const ROUNDING = 1000;
 
 /** What a client receives about the lease of its browser. Times are in ms. */
 export interface ProxiedLease {
@@ -102,6 +106,7 @@ export function openFor<Session extends object>(
       if (type === 'request-refused') onStep({ type, sessionId: event.sessionId, host: event.host });
       if (type === 'handoff')
         onStep({ type, sessionId: event.sessionId, url: event.url, message: event.message });
+      if (type === 'handoff-answered') onStep({ type, sessionId: event.sessionId, status: event.status });
       settings.onEvent?.(event);
     };
     const own = { ...settings, ...how, lifetime, ...further, onEvent };
@@ -165,6 +170,8 @@ export class ProxiedBrowser {
   isBeingLeft = false;
   /** Number of clients that use the browser, or wait for it. */
   clients = 0;
+  /** The requests of programs for a person. */
+  readonly handoffs = new HandoffRequests((options, gone) => this.#handOff(options, gone));
   readonly #plan: ProxyPlan;
   /** Clients come one after the other, or many at once. */
   readonly #isKept: boolean;
@@ -243,12 +250,14 @@ export class ProxiedBrowser {
     return this.#connected?.context.grant.liveViewUrl;
   }
 
-  /** Moves the end of its lease, and returns the ms until the new one. */
-  extend(ms: number): number {
+  /** Moves the end of its lease. Returns the ms until the new one, and whether that is the latest one, and earlier than asked for. */
+  extend(ms: number): { readonly remaining: number; readonly isCut: boolean } {
     const lease = this.#connected!;
-    const remaining = lease.features.lifetime.facts.extend(ms);
+    const { lifetime } = lease.features;
+    const asked = (lifetime.remaining ?? 0) + ms;
+    const remaining = lifetime.facts.extend(ms);
     if (this.name !== undefined) void this.#plan.kept?.note(this.name, lease);
-    return remaining;
+    return { remaining, isCut: remaining < asked - ROUNDING };
   }
 
   /** When a person used the browser last (`clock.now()`); 0 if none did. */
@@ -256,8 +265,8 @@ export class ProxiedBrowser {
     return this.#handoffs > 0 ? clock.now() : this.#lastHandoff;
   }
 
-  /** Asks a person to use the browser, which is kept meanwhile. @param options What `handoff` takes, unchecked. */
-  async handOff(options: unknown, signal: AbortSignal): Promise<HandoffAnswer> {
+  /** Asks a person to use the browser, which is kept meanwhile. */
+  async #handOff(options: unknown, signal: AbortSignal | undefined): Promise<HandoffAnswer> {
     const lease = await raceAbort(this.#lease, signal);
     this.over.throwIfAborted();
     this.#handoffs++;
@@ -346,9 +355,7 @@ export class ProxiedBrowser {
     const { aborted, reason: error } = signal;
     const { kept } = this.#plan;
     const isDetached = isLeft && !aborted && kept?.has(lease) === true;
-    const summary = await lease.end(
-      aborted ? { status: 'failed', error } : { status: 'ok', isDetached },
-    );
+    const summary = await lease.end(aborted ? { status: 'failed', error } : { status: 'ok', isDetached });
     if (!isDetached) await kept?.remove(lease);
     const elapsed = Math.round(clock.now() - this.#leasedAt);
     this.#emit({ type: 'released', sessionId, elapsed, summary });

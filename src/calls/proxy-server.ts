@@ -26,7 +26,6 @@ import {
   sourceFault,
 } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
-import { answerHandoff } from './handoff-request.js';
 import { askBrowser, expectMethod, type DebuggingAnswer } from './debugging-requests.js';
 import { answerLease } from './lease-requests.js';
 import { IDLE, NOT_LOADED, openFor, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
@@ -226,7 +225,7 @@ export class ProxyServer implements AsyncDisposable {
     const browser = key === undefined ? undefined : this.#named.get(key);
     if (!browser?.isLeased)
       throw new Refusal(409, `There is no browser "${name}" now. Connect a client to it, and ask again.`);
-    const { status, body } = await answerHandoff(request, (options) => browser.handOff(options, gone));
+    const { status, body } = await browser.handoffs.answer(request, gone);
     response
       .writeHead(status, { 'content-type': 'application/json; charset=utf-8' })
       .end(JSON.stringify(body));

@@ -132,13 +132,19 @@ const SUPPORTED = {
 
 const LIBRARIES = ['playwright-core', 'puppeteer-core'] as const;
 
-async function checkLibraries(): Promise<Result> {
+async function checkLibraries(on: Case): Promise<Result> {
   const installed = LIBRARIES.filter(isInstalled);
   if (installed.length === 0) {
     const advice =
       'Install a library: npm install playwright-core, or npm install puppeteer-core. Without a library, ' +
-      'exec and acquire still work, for programs with their own library.';
-    return { status: 'failed', detail: `neither ${LIBRARIES.join(' nor ')} is installed`, advice };
+      'exec, proxy, mcp and acquire still work, for programs with their own library.';
+    // A program in another language needs none: the lease is what counts.
+    const isOptional = on.pool !== undefined || on.lease === true;
+    return {
+      status: isOptional ? 'skipped' : 'failed',
+      detail: `neither ${LIBRARIES.join(' nor ')} is installed`,
+      advice,
+    };
   }
   const versions = LIBRARIES.map((name) =>
     isInstalled(name) ? `${name} ${versionOf(name) ?? '(unknown version)'}` : `no ${name}`,

@@ -1,4 +1,4 @@
-import { answerHandoff } from '../calls/handoff-request.js';
+import { HandoffRequests } from '../calls/handoff-request.js';
 import type { HandoffAnswer } from '../features/handoff/options.js';
 import { createLoopbackServer, isSameSecret, listenOnLoopback, sourceFault } from '../net/loopback-server.js';
 
@@ -9,8 +9,9 @@ interface HandoffAddress extends AsyncDisposable {
 
 /** Opens the address. @param ask The signal aborts when the command no longer waits. */
 export async function openHandoffAddress(
-  ask: (options: unknown, signal: AbortSignal) => Promise<HandoffAnswer>,
+  ask: (options: unknown, signal: AbortSignal | undefined) => Promise<HandoffAnswer>,
 ): Promise<HandoffAddress> {
+  const requests = new HandoffRequests(ask);
   const { server, trust, cut } = createLoopbackServer();
   const path = `/${globalThis.crypto.randomUUID()}`;
   const host = await listenOnLoopback(server);
@@ -21,7 +22,7 @@ export async function openHandoffAddress(
     trust(request.socket);
     const gone = new AbortController();
     response.once('close', () => gone.abort(new Error('The command no longer waits.')));
-    void answerHandoff(request, (options) => ask(options, gone.signal)).then(({ status, body }) => {
+    void requests.answer(request, gone.signal).then(({ status, body }) => {
       response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
       response.end(JSON.stringify(body));
     });

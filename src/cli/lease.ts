@@ -8,7 +8,7 @@ import type { Grant, Replay } from '../services/browser-service.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { duration, sentence } from '../shared/errors.js';
-import { isLeaseExpiredError } from '../shared/lease-errors.js';
+import { isLeaseExpiredError, type LeaseExpiredError } from '../shared/lease-errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import { leaseSettings, type LeaseCommandOptions } from './options.js';
 import { withFlags } from './report-error.js';
@@ -117,15 +117,17 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
     case 'recording-unavailable':
       return `Not recorded: ${oneLine(event.error.message)}`;
     case 'lease-expiring':
-      return `The lease of session ${event.sessionId} ends in ${duration(event.remaining)} (--lifetime).`;
+      return `${leaseOf(event, event.sessionId)} ends in ${duration(event.remaining)} (--lifetime).`;
     case 'ended':
-      return isLeaseExpiredError(event.error) ? oneLine(event.error.message) : undefined;
+      return isLeaseExpiredError(event.error) ? describeExpiry(event, event.error) : undefined;
     case 'host-exposed':
       return `The browser reaches ${oneLine(event.host)} through this machine.`;
     case 'request-refused':
       return `The browser did not load from ${oneLine(event.host)}, which is not allowed.`;
     case 'handoff':
-      return describeHandoff(event.url, event.message);
+      return describeHandoff(event);
+    case 'handoff-answered':
+      return `${forBrowser(event)}${ANSWERS[event.status]}`;
     case 'replays':
       return event.error && `The replays could not be listed: ${oneLine(event.error.message)}`;
     default:
@@ -143,14 +145,37 @@ function isHere(link: string): boolean {
   return URL.canParse(link) && new URL(link).hostname === '127.0.0.1';
 }
 
+/** Names the lease in the path of a proxy, or of --name. */
+function leaseOf({ name }: { name?: string }, sessionId?: string): string {
+  const lease = name === undefined ? 'The lease' : `The lease ${oneLine(name)}`;
+  return sessionId === undefined ? lease : `${lease} of session ${sessionId}`;
+}
+
+/** The advice of the error is for code: not each command can extend a lease. */
+function describeExpiry(event: { name?: string }, { lifetime }: LeaseExpiredError): string {
+  return `${leaseOf(event)} reached its lifetime of ${duration(lifetime)}: its browser is released. For longer work, increase --lifetime.`;
+}
+
+function forBrowser({ name }: { name?: string }): string {
+  return name === undefined ? '' : `${oneLine(name)}: `;
+}
+
+const ANSWERS = {
+  done: 'The person answered: Done.',
+  declined: 'The person answered: Cannot be done.',
+  timeout: 'Nobody answered in time.',
+  ended: 'The hand-off ended without an answer.',
+} as const;
+
 /** The bell of the terminal calls the person. */
-function describeHandoff(url: string, message: string): string {
+function describeHandoff(event: { name?: string; url: string; message: string }): string {
+  const { url, message } = event;
   if (process.stderr.isTTY) process.stderr.write('\u0007');
   const { port } = new URL(url);
   const tunnel = environment.isOverSsh()
     ? `\nOn your own machine, forward the port first: ssh -L ${port}:127.0.0.1:${port} ${hostname()}`
     : '';
-  return `A person is needed: ${oneLine(message)}\nOpen ${url}${tunnel}`;
+  return `${forBrowser(event)}A person is needed: ${oneLine(message)}\nOpen ${url}${tunnel}`;
 }
 
 /** Describes each recording of a lease. */

@@ -1,4 +1,5 @@
 import type { ProxiedBrowser } from '../calls/proxied-browser.js';
+import { LATEST } from '../calls/lease-requests.js';
 import { Refusal } from '../net/loopback-server.js';
 import type { ProxyServer } from '../calls/proxy-server.js';
 import { clock } from '../shared/clock.js';
@@ -120,7 +121,8 @@ export class BrowserTools {
         `Leases a browser of the pool ${pool} for you alone and returns its address (cdpUrl, Chrome DevTools Protocol). Pass cdpUrl to a program ` +
         'that drives browsers: chromium.connectOverCDP(cdpUrl) of Playwright, puppeteer.connect({ browserWSEndpoint: cdpUrl }), ' +
         'agent-browser --cdp, @playwright/mcp --cdp-endpoint, chrome-devtools-mcp --wsEndpoint. One program at a time can be connected; pages ' +
-        'and logins stay until the release. Waits while no browser is free. Call release_browser when you are done: others wait for browsers.',
+        `and logins stay until the release. Waits while no browser is free. ${ASK} Call release_browser when you are done: others wait for ` +
+        'browsers.',
       inputSchema: {
         type: 'object',
         properties: {
@@ -152,7 +154,8 @@ export class BrowserTools {
       name: 'lease_status',
       description:
         'Lists the browsers that you have leased: name, address (cdpUrl), session, age, and when the lease ends. With extend, the lease of name ' +
-        'lasts longer. Use it if you have lost an address, or if the time of a lease is almost over.',
+        'lasts longer. handoff is the answer of the person whom you have asked with handoffUrl. Use it if you have lost an address, wait for a ' +
+        'person, or if the time of a lease is almost over.',
       inputSchema: {
         type: 'object',
         properties: {
@@ -169,12 +172,13 @@ export class BrowserTools {
       annotations: { title: 'List the leased browsers', destructiveHint: false },
       run: async (given) => {
         const { name, extend } = readOptions(statusChecks, given, 'lease_status');
+        let isCut = false;
         if (extend !== undefined) {
           if (name === undefined) throw new InvalidOptionError('name', 'extend needs the name of a browser.');
-          this.#find(name).extend(timeOf(extend));
+          ({ isCut } = this.#find(name).extend(timeOf(extend)));
         }
         const found = name === undefined ? this.#leased : [this.#find(name)];
-        return { leases: found.map((browser) => this.#describe(browser)) };
+        return { leases: found.map((browser) => this.#describe(browser)), ...(isCut && { notice: LATEST }) };
       },
     };
   }
@@ -246,11 +250,13 @@ export class BrowserTools {
     return `${this.#proxy.url.replace('http', 'ws')}/${name}`;
   }
 
-  #describe({ name = '', lease, liveViewUrl }: ProxiedBrowser): Record<string, unknown> {
+  #describe({ name = '', lease, liveViewUrl, handoffs }: ProxiedBrowser): Record<string, unknown> {
     const { sessionId, age = 0, remaining = 0 } = lease ?? {};
     return {
       name,
       cdpUrl: this.#urlOf(name),
+      handoffUrl: `${this.#proxy.url}/${name}/handoff`,
+      ...(handoffs.last && { handoff: handoffs.last }),
       session: sessionId,
       ...(liveViewUrl !== undefined && { liveViewUrl }),
       age: words(age),
@@ -290,6 +296,10 @@ export class BrowserTools {
 
 const NAME =
   'Your name for the browser, such as "main": 1 to 64 letters, digits, ".", "_" and "-". Two names are two browsers.';
+/** The model gets no URL of the page for the person: it could answer there itself. */
+const ASK =
+  'At a login, a captcha or a question that only a person can answer, ask for one: POST {"message": "…", "wait": false} as JSON to handoffUrl, say ' +
+  'to the user that the link is in the log of this server (its stderr), and call lease_status until the status of handoff is no longer "waiting".';
 const RELEASED = new Error('The browser was released with release_browser.');
 
 function textOf(content: string): { type: 'text'; text: string } {

@@ -5,6 +5,7 @@ import {
   addLeaseOptions,
   addPoolArgument,
   addReachOptions,
+  recordAll,
   timeout,
   wholeNumberArgument,
 } from './options.js';
@@ -12,7 +13,11 @@ import type { McpCommandOptions } from './run-mcp.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   // Hosts end a call of a tool after 60 s by default. The agent then gets no reason.
-  const own = { acquireTimeout: '50s', lifetime: timeout('--lifetime <time>', ABOUT_LIFETIME, '1h') };
+  const own = {
+    acquireTimeout: '50s',
+    lifetime: timeout('--lifetime <time>', ABOUT_LIFETIME, '1h'),
+    record: recordAll(),
+  };
   addPoolArgument(addReachOptions(addLeaseOptions(command, own)))
     .description('Serves an agent three tools that lease, list and release browsers of a pool: MCP on stdio.')
     .option(
@@ -48,6 +53,9 @@ that the agent then leases. Without a secret, every user of this machine can con
 browser, and can open your files in a browser that runs here:
   pooled-browser mcp agents --port 9333 --no-secret
   @playwright/mcp --cdp-endpoint http://127.0.0.1:9333/main
+
+At a login or a captcha, the agent asks for a person: it sends POST {"message": "…"} to the handoffUrl
+of lease_browser. The link for the person is printed on stderr and sent to the log of the host.
 
 All browsers are released when the host ends, also if the host or this command is killed. The
 command needs the package @modelcontextprotocol/sdk: npm install @modelcontextprotocol/sdk

@@ -3,6 +3,7 @@ import { faultInAllowedHosts } from '../features/allowed-hosts/bypass-list.js';
 import { faultInHosts } from '../shared/hosts.js';
 import type { LeaseReleaseOptions } from '../calls/options.js';
 import { environment } from '../shared/environment.js';
+import { parseTime } from '../shared/errors.js';
 
 /** Options of each command that sends requests to a service. */
 export interface ServiceOptions {
@@ -100,6 +101,12 @@ export interface LeaseCommandOptions
   allowHosts?: string;
 }
 
+interface OwnOptions {
+  readonly acquireTimeout?: string;
+  readonly lifetime?: Option;
+  readonly record?: Option;
+}
+
 /**
  * Adds the options of each command that leases browsers: the same in all of them.
  *
@@ -107,10 +114,7 @@ export interface LeaseCommandOptions
  */
 export function addLeaseOptions(
   command: Command,
-  {
-    acquireTimeout = '5m',
-    lifetime = new Option('--lifetime <time>', 'the most time that a lease lasts: 10m, 2h').argParser(time),
-  }: { acquireTimeout?: string; lifetime?: Option } = {},
+  { acquireTimeout = '5m', lifetime = lifetimeOption(), record = recordOption() }: OwnOptions = {},
 ): Command {
   return addServiceOption(command)
     .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
@@ -131,12 +135,7 @@ export function addLeaseOptions(
       ),
     )
     .option('--release-on-crash', 'a guard process releases the browsers if this process is killed (SIGKILL)')
-    .addOption(
-      new Option(
-        '--record [which]',
-        'record each lease, as --replays record; failures: keep only the recordings in which something failed',
-      ).choices(['all', 'failures']),
-    )
+    .addOption(record)
     .addOption(
       choice('--replays <choice>', 'links of the recordings of each lease; record: make one', [
         'list',
@@ -144,6 +143,25 @@ export function addLeaseOptions(
         'off',
       ]),
     );
+}
+
+function lifetimeOption(): Option {
+  return new Option('--lifetime <time>', 'the most time that a lease lasts: 10m, 2h').argParser(time);
+}
+
+function recordOption(): Option {
+  const about =
+    'record each lease, as --replays record; failures: keep only the recordings in which something failed';
+  return new Option('--record [which]', about).choices(['all', 'failures']);
+}
+
+/** Of a command of which nothing says what failed. */
+export function recordAll(): Option {
+  return new Option('--record [all]', 'record each lease, as --replays record').argParser((which) => {
+    if (which === 'failures') throw new InvalidArgumentError(NO_FAILURES);
+    if (which !== 'all') throw new InvalidArgumentError('The only choice is all.');
+    return which;
+  });
 }
 
 /** Adds the options of the commands whose leases have a connection of this library: what their browsers reach. */
@@ -212,13 +230,10 @@ export function timeOrNone(text: string): number {
   return text === '0' ? 0 : time(text);
 }
 
-const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
-
 /** Parses a time with its unit, such as `500ms`, `30s` or `5m`, as milliseconds. */
 export function time(text: string): number {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
-  const milliseconds = Number(number) * UNITS[unit as keyof typeof UNITS];
-  if (milliseconds > 0) return milliseconds;
+  const milliseconds = parseTime(text);
+  if (milliseconds !== undefined) return milliseconds;
   throw new InvalidArgumentError('The value must be a time above 0 with its unit, such as 500ms, 30s or 5m.');
 }
 

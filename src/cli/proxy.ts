@@ -9,7 +9,6 @@ import type { PoolProxy } from '../calls/serve-proxy.js';
 import { placeFile } from '../features/files.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { duration } from '../shared/errors.js';
-import { CliError, EXIT } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { createLeaseLog, describeReplays } from './lease.js';
 import { LiveLines } from './live-lines.js';
@@ -19,7 +18,7 @@ import {
   addPoolArgument,
   addReachOptions,
   leaseSettings,
-  NO_FAILURES,
+  recordAll,
   time,
   timeOrNone,
   timeout,
@@ -30,7 +29,7 @@ import { openPools } from './service.js';
 import { formatNote, note, oneLine, paintFor, printJson, type Format, type Paint } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addPoolArgument(addReachOptions(addLeaseOptions(command)))
+  addPoolArgument(addReachOptions(addLeaseOptions(command, { record: recordAll() })))
     .description(
       'Serves an address on 127.0.0.1 at which any program gets browsers of a pool, by CDP or BiDi.',
     )
@@ -124,8 +123,7 @@ interface ProxyCommandOptions extends LeaseCommandOptions {
 /** Serves a pool until a signal. */
 async function proxy(poolList: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
   const { port, secret, share, max, keep, keepFile, maxLifetime, idleTimeout } = options;
-  const { record, recordTo, json } = options;
-  if (record === 'failures') throw new CliError(NO_FAILURES, EXIT.usage);
+  const { recordTo, json } = options;
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
   await using pools = await openPools(poolList, options, max);
   const report = json ? JSON_REPORT : new TextReport();
@@ -305,10 +303,17 @@ function describeEvent(
     }
     case 'released': {
       const { released, replays } = event.summary;
-      const ends = [`after ${duration(event.elapsed)}`, released, ...describeReplays({ replays }), ...files];
+      // With a keep file, the next proxy finds the browser.
+      const isKept = released === 'left';
+      const ends = [
+        `after ${duration(event.elapsed)}`,
+        isKept ? 'for the next proxy' : released,
+        ...describeReplays({ replays }),
+        ...files,
+      ];
       return [
         released === 'failed' || released === 'unknown' ? 'red' : 'cyan',
-        line('released', event.sessionId, name, ...ends),
+        line(isKept ? 'kept' : 'released', event.sessionId, name, ...ends),
       ];
     }
     case 'request-refused':

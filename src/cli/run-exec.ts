@@ -56,7 +56,7 @@ export async function runExec(
   const isProxied = options.playwright || options.lazy || isLimited(options);
   return isProxied
     ? await withProxy(pools, options, run)
-    : await withLease(pools, { ...options, signal }, run);
+    : await withLease(pools, { ...options, signal }, run, titleOf(command));
 }
 
 function isLimited({ allowHosts = environment.allowedHosts() }: ExecOptions): boolean {
@@ -85,6 +85,7 @@ async function withLease(
   pools: Pools,
   options: ExecOptions & { signal: AbortSignal },
   run: Run,
+  command: string,
 ): Promise<number> {
   const { exposeNetwork = optionsOfEnvironment(featureChecks.proxy).exposeNetwork, localEndpoint } = options;
   const leased = await leaseFromCommand(pools, { ...options, exposeNetwork }, EXPOSING);
@@ -106,10 +107,14 @@ async function withLease(
       cdpUrl !== undefined && Object.keys(headersTo(new URL(cdpUrl), grant, trust)).length > 0;
     // A WebSocket of the command would be another lease, of a browser to which nothing is exposed.
     const isOtherBrowser = exposing !== undefined && endsWithConnection === true;
-    const isReplaced = needsHeaders || isOtherBrowser;
+    // The timeline of this process shows the commands that pass here, and a client here learns why its browser has ended.
+    const isWatched = lease.features.replays?.isByClient === true || options.lifetime !== undefined;
+    if (options.name === undefined) lease.features.replays?.title(command);
+    const isReplaced = needsHeaders || isOtherBrowser || (isWatched && cdpUrl !== undefined);
     const openClient: OpenClient = (signal) =>
       exposing ? exposing.handles.openClient(signal) : openSocket(grant, { protocol: 'cdp', trust, signal });
-    await using endpoint = localEndpoint || isReplaced ? await openSharedEndpoint(openClient) : undefined;
+    await using endpoint =
+      localEndpoint || isReplaced ? await openSharedEndpoint(openClient, lease.context.signal) : undefined;
     const local = endpoint?.url;
     // A further WebSocket of this process would be another lease.
     const isSeen = !exposing && !endsWithConnection && cdpUrl !== undefined;
@@ -128,6 +133,14 @@ async function withLease(
     noteLeases(pools, options, { leased: 1, kept: end.released === 'failed' ? 1 : 0 });
   }
 }
+
+/** The words of a command up to its first option or address, which can contain a secret. */
+function titleOf(command: readonly string[]): string {
+  const end = command.findIndex((word) => word.startsWith('-') || word.includes(':'));
+  return excerpt(command.slice(0, end < 0 ? undefined : end).join(' '), LONGEST_TITLE);
+}
+
+const LONGEST_TITLE = 60;
 
 const EXPOSING = { ...relay(false), refusal: () => '--expose-network needs cdp. Remove the option.' };
 

@@ -3,10 +3,9 @@ import { onAbort } from '../shared/abort.js';
 import { duration } from '../shared/errors.js';
 import { lazyLibrary } from '../shared/lazy-library.js';
 import { VERSION } from '../shared/version.js';
-import { CliError, EXIT } from './errors.js';
 import { createLeaseLog, describeReplays } from './lease.js';
 import { BrowserTools, type ToolCall } from './mcp-tools.js';
-import { leaseSettings, NO_FAILURES, type LeaseCommandOptions } from './options.js';
+import { leaseSettings, type LeaseCommandOptions } from './options.js';
 import { openPools } from './service.js';
 import { note } from './terminal.js';
 
@@ -34,12 +33,12 @@ export async function runMcp(
   options: McpCommandOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { port, secret, max, lifetime, idleTimeout, record } = options;
-  if (record === 'failures') throw new CliError(NO_FAILURES, EXIT.usage);
+  const { port, secret, max, lifetime, idleTimeout } = options;
   const sdk = await loadSdk();
   await using pools = await openPools(poolList, options);
   const { startProxy } = await import('../calls/serve-proxy.js');
-  const log = createLeaseLog(options.acquireTimeout);
+  let print = note;
+  const log = createLeaseLog(options.acquireTimeout, (text) => print(text));
   const settings = {
     ...leaseSettings(options),
     port,
@@ -64,6 +63,11 @@ export async function runMcp(
     acquireTimeout: options.acquireTimeout,
   });
   const server = createServer(sdk, tools);
+  // Hosts show the messages of the log to people, and not each shows stderr.
+  print = (text) => {
+    note(text);
+    server.sendLoggingMessage({ level: 'notice', logger: 'pooled-browser', data: text }).catch(() => {});
+  };
   const ended = endOf(server, signal);
   await server.connect(new sdk.StdioServerTransport());
   if (process.stdin.isTTY) note(AT_TERMINAL);
@@ -74,7 +78,7 @@ export async function runMcp(
 
 /** The server of the protocol, without a connection. */
 function createServer(sdk: Sdk, tools: BrowserTools): Sdk['McpServer']['prototype']['server'] {
-  const options = { capabilities: { tools: {} }, instructions: tools.instructions };
+  const options = { capabilities: { tools: {}, logging: {} }, instructions: tools.instructions };
   // The tools are not registered one by one: schemas would need zod, which is no dependency of this library.
   const { server } = new sdk.McpServer({ name: 'pooled-browser', version: VERSION }, options);
   server.setRequestHandler(sdk.ListToolsRequestSchema, () => ({ tools: tools.list() }));

@@ -1,10 +1,17 @@
 import { once } from 'node:events';
 import type { WebSocket } from 'ws';
 import { createLoopbackServer, listenOnLoopback } from '../net/loopback-server.js';
+import { onAbort } from '../shared/abort.js';
+import { asError } from '../shared/errors.js';
 import { loadWs } from '../shared/lazy.js';
 import { join, wholeSocket } from './relay.js';
 import type { ClientSocket, OpenClient, SocketEnd } from './socket.js';
 import { createAbort } from '../shared/globals.js';
+
+/** Of the reason in a close frame, in characters: of one byte each, because the reasons are ours. */
+const LONGEST_REASON = 123;
+/** Code of a close frame: the browser ends. */
+const GOING_AWAY = 1001;
 
 /** A WebSocket URL on loopback that leads to a leased browser. Its path is a secret; it never contains the secret of the session's URL. */
 export interface LoopbackEndpoint extends AsyncDisposable {
@@ -29,8 +36,8 @@ export async function openForOne(
   return endpoint;
 }
 
-/** Connects each client to a new socket, until the endpoint is closed. */
-export async function openSharedEndpoint(open: OpenClient): Promise<LoopbackEndpoint> {
+/** Connects each client to a new socket, until the endpoint is closed. @param over Disconnects the clients, with the message of its reason. */
+export async function openSharedEndpoint(open: OpenClient, over?: AbortSignal): Promise<LoopbackEndpoint> {
   const closed = createAbort();
   const clients = new Set<WebSocket>();
   const { url, close } = await listen(async (client) => {
@@ -46,7 +53,12 @@ export async function openSharedEndpoint(open: OpenClient): Promise<LoopbackEndp
       client.resume();
     }
   });
+  const stopListening = onAbort(over, () => {
+    const reason = asError(over!.reason).message.slice(0, LONGEST_REASON);
+    for (const client of clients) client.close(GOING_AWAY, reason);
+  });
   const dispose = async () => {
+    stopListening();
     closed.abort();
     for (const client of clients) client.terminate();
     await close();

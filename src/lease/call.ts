@@ -107,11 +107,13 @@ export class Call<Session extends object = object, Features extends FeatureSet =
 
   readonly #emit = (step: AnyStep): void => {
     const elapsed = Math.round(this.abort.elapsed);
-    const event: AnyEvent = { pool: this.pools[0].idOrName, ...step, run: this.number, elapsed };
+    const { settings } = this.context;
+    const { name } = settings;
+    const facts = { run: this.number, elapsed, ...(name !== undefined && { name }) };
+    const event: AnyEvent = { pool: this.pools[0].idOrName, ...step, ...facts };
     publish(event);
     debugPrint ??= environment.debugs() ? openDebugLog() : false;
     if (debugPrint) debugPrint(event);
-    const { settings } = this.context;
     if (settings.onEvent) callListener((one: AnyEvent) => settings.onEvent?.(one), event);
   };
 

@@ -54,6 +54,8 @@ export type LeaseStep<Session extends object = object> = StepOf<LeaseSteps<Sessi
 export interface EventFacts {
   /** Id or name of the pool. */
   pool: string;
+  /** The name of the lease, if it has one. */
+  name?: string;
   /** Number of the call in this process, from 1. */
   run: number;
   /** Milliseconds since the call began. */

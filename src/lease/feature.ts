@@ -38,8 +38,11 @@ export interface LeaseFeature {
    */
   begin?(work: Work): Promise<EndWork | undefined>;
 
-  /** A person is about to use the browser: nothing is observed there until the returned function is called. */
-  pause?(): Promise<(() => Promise<void>) | undefined>;
+  /**
+   * A person is about to use the browser: nothing is observed there until the returned function is called, with a sentence that says how the
+   * hand-off has ended.
+   */
+  pause?(): Promise<((end: string) => Promise<void>) | undefined>;
 
   /**
    * The callback is over, and the browser is still as the callback left it. Stops what runs beside it, and takes what is wanted out of

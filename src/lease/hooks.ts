@@ -110,10 +110,15 @@ export class Hooks<Features extends FeatureSet> {
   }
 
   /** Never rejects, and neither does the returned function. */
-  async pause(): Promise<() => Promise<void>> {
+  async pause(): Promise<(end: string) => Promise<void>> {
     const paused = await this.#each(({ one }) => one.pause && (() => one.pause!()), 'pause');
     const resumes = new Map(paused.map(({ feature, end }) => [feature, end]));
-    return async () => void (await this.#each((feature) => resumes.get(feature), 'resume'));
+    const resumeAll = (end: string) =>
+      this.#each((feature) => {
+        const resume = resumes.get(feature);
+        return resume && (() => resume(end));
+      }, 'resume');
+    return async (end) => void (await resumeAll(end));
   }
 
   /** Never rejects. After a failure that a feature does not report itself, nobody knows what is left in the browser. */

@@ -70,12 +70,12 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
    * A person uses the browser: timers stand still, and features observe nothing, until the returned function is called. There is one
    * pause at a time. Neither rejects.
    */
-  async pause(): Promise<() => Promise<void>> {
+  async pause(): Promise<(end: string) => Promise<void>> {
     const resumeTimers = this.timers.pause();
     const resume = await this.call.hooks.pause();
-    return async () => {
+    return async (end) => {
       resumeTimers();
-      await resume();
+      await resume(end);
     };
   }
 

@@ -161,6 +161,15 @@ export function sentence(text: string): string {
 
 const MOST_CAUSES = 8;
 
+const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
+
+/** Parses a time above 0 with its unit, such as `500ms`, `30s` or `5m`, as milliseconds. */
+export function parseTime(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
+  const milliseconds = Number(number) * UNITS[unit as keyof typeof UNITS];
+  return milliseconds > 0 ? milliseconds : undefined;
+}
+
 /** Formats milliseconds for a message: `250 ms`, `1.5 s`. */
 export function duration(milliseconds: number): string {
   const rounded = Math.round(milliseconds);

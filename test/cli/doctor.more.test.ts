@@ -92,6 +92,15 @@ it('prints what to install when no library is installed', async () => {
   expect(faults(await startProgram(words).ended)).toEqual(only(message, 'libraries'));
 });
 
+it('finds no fault without a library if a browser can be leased: programs have their own', async () => {
+  const words = [installWithoutLibraries(), 'doctor', 'any', '--base-url', 'local'];
+  const { code, stdout } = await startProgram(words).ended;
+  expect(stdout).toMatch(
+    /- libraries +neither playwright-core nor puppeteer-core is installed[^]*exec, proxy, mcp and acquire/,
+  );
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/✓ lease /) as string });
+});
+
 it('says, like serve, that BiDi needs chromium-bidi, which is no fault of a pool', async () => {
   const main = installWithoutLibraries('puppeteer-core');
   const environment = { BROWSER_POOL_ACCESS_TOKEN: TOKEN };

@@ -74,7 +74,7 @@ it('refuses a weak secret without showing it, and --keep-file without --lifetime
   expectRefusal(weak, 'BROWSER_POOL_PROXY_SECRET must have at least 16 characters');
   expect(weak.stderr).not.toContain('too-short');
   const endless = startCli(['proxy', 'test', '--keep-file', newFile()], variablesOf(used.local));
-  expectRefusal(await endless.ended, '--keep-file) needs the option lifetime (--lifetime)');
+  expectRefusal(await endless.ended, '--keep-file needs the option lifetime (--lifetime)');
 });
 
 it('gives a program of exec neither the secret of the proxy nor an address with it', async () => {

@@ -8,6 +8,8 @@ import { variablesOf, type Environment } from '../support/program.js';
 interface LeaseView {
   name: string;
   cdpUrl: string;
+  handoffUrl: string;
+  handoff?: { status: string };
   session: string;
   remaining: string;
   end: string;

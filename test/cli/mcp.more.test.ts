@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { reply } from '../features/handoff/support.js';
 import { FakeService } from '../support/fake-service.js';
 import { titled, useLocalPool } from '../support/local.js';
 import { startProgram, variablesOf } from '../support/program.js';
@@ -43,6 +44,7 @@ it('leases a browser that Playwright and Puppeteer drive one after the other, ex
   expect(Date.parse(leases[0]!.end)).toBeGreaterThan(Date.parse(content.end));
   const beyond = (await agent.call('lease_status', { name: 'main', extend: 1e9 })).content;
   expect(Number.parseFloat(beyond.leases[0]!.remaining)).toBeLessThanOrEqual(120);
+  expect(beyond).toMatchObject({ notice: expect.stringContaining('latest time') as string });
   expect(leased()).toBe(1);
   expect((await agent.call('release_browser', { name: 'main' })).content).toEqual({
     name: 'main',
@@ -58,6 +60,24 @@ it('leases a browser that Playwright and Puppeteer drive one after the other, ex
     expect(output).not.toContain(used.local.token);
     expect(output).not.toContain('jwt');
   }
+});
+
+it('asks for a person with an address that never answers: the link is on stderr and in the log of the host', async () => {
+  await using agent = await Agent.lease(used.local);
+  const { content } = await agent.call('lease_browser', { name: 'main' });
+  const request = { method: 'POST', headers: { 'content-type': 'application/json' } };
+  const body = JSON.stringify({ message: 'Log in.', wait: false });
+  expect(await (await fetch(content.handoffUrl, { ...request, body })).json()).toEqual({ status: 'waiting' });
+  await expect.poll(() => agent.stderr).toMatch(/main: A person is needed: Log in\.\nOpen http/);
+  const [, url] = /Open (http\S+)/.exec(agent.stderr)!;
+  await expect.poll(() => agent.messages).toContain(url);
+  const waiting = (await agent.call('lease_status')).content;
+  expect(waiting.leases).toMatchObject([{ handoff: { status: 'waiting' } }]);
+  expect(JSON.stringify([content, waiting])).not.toContain(url);
+  expect((await reply(url!)).status).toBe(200);
+  await expect
+    .poll(async () => (await agent.call('lease_status')).content.leases)
+    .toMatchObject([{ handoff: { status: 'done', note: '' } }]);
 });
 
 it('returns the links of the recordings at the release', async () => {

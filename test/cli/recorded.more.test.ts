@@ -66,7 +66,15 @@ it.each([
   expect(facts).toMatchObject({ state: 'ready', leaseName: 'nightly', result });
   expect(told(facts, 'failed')).toEqual(failures);
   expect(told(facts, 'navigation').join()).toContain('Shop');
+  // No library reports what the command does.
+  expect(told(facts, 'command').join()).toContain('command Page.navigate data:text/html');
   await openReplay(person, link, name);
+});
+
+it('exec --record names the replay by the command, without its options', async () => {
+  const exec = start('exec', '--record', '--', 'node', '-e', VISIT, '0');
+  const [{ link } = { link: '' }] = linksIn((await exec.ended).stderr);
+  expect(titleOf(readReplay({ replay_view_url: link }).facts)).toBe('node');
 });
 
 it('exec --playwright --record prints the link of each worker of a suite, whose replay shows the failed test', async () => {
@@ -135,5 +143,6 @@ it('proxy --record prints the link of each client, under the name of its path', 
   const { facts } = readReplay({ replay_view_url: link });
   expect(facts).toMatchObject({ state: 'ready', leaseName: 'alice' });
   expect(told(facts, 'navigation').join()).toContain('Shop');
+  expect(told(facts, 'command').join()).toContain('command Page.navigate data:text/html');
   await openReplay(person, link, 'alice');
 });

@@ -208,7 +208,7 @@ async function expectKeepable<Session extends object>({ pools, settings }: KeepP
     refuse('keepFile keeps browsers with a name, and with share all clients use one without.');
   if (settings.lifetime === Number.POSITIVE_INFINITY)
     refuse(
-      'keepFile (--keep-file) needs the option lifetime (--lifetime): nothing else would end a browser that no client uses again.',
+      'keepFile needs the option lifetime (--lifetime): nothing else would end a browser that no client uses again.',
     );
   const features: readonly (LeaseFeature | undefined)[] = Object.values(await createFeatures(settings));
   const noDetach = features.find((one) => one?.needs?.thisProcess !== undefined)?.needs?.thisProcess;
@@ -216,7 +216,8 @@ async function expectKeepable<Session extends object>({ pools, settings }: KeepP
   for (const { api, service, idOrName } of pools) {
     if (api.baseUrl.startsWith('local:'))
       refuse(
-        `The browsers of the pool "${idOrName}" end with the process that uses them: start the pool with pooled-browser serve.`,
+        `The browsers of the pool "${idOrName}" end with the process that uses them. Start a pool in a process of its own, pooled-browser serve ` +
+          `--pool ${idOrName}=3, and set BROWSER_POOL_BASE_URL and BROWSER_POOL_ACCESS_TOKEN as it prints them.`,
       );
     const sample = { name: LONGEST_NAME, lease: 'id', pool: idOrName };
     if (!isFindable(service, requestOf(sample, settings)))

@@ -12,7 +12,7 @@ export const declared = declareFeature<{ facts: HandoffFacts; steps: HandoffStep
 /** @internal */
 export interface AskOptions {
   /** Stops the timers of the lease, and what observes the browser. */
-  readonly pause: () => Promise<() => Promise<void>>;
+  readonly pause: () => Promise<(end: string) => Promise<void>>;
   /** Opens the connection to show the browser, if this process has none. */
   readonly openCdp?: OpenCdp | undefined;
   /** Aborts when the one who has asked no longer waits. */
@@ -61,18 +61,25 @@ class Handoffs implements LeaseFeature {
     const over = new LinkedAbort(lease.signal);
     const stopListening = this.#over.onAbort(() => over.abort(this.#over.signal.reason));
     const leave = onAbort(asker, () => over.abort(asker!.reason));
-    let resume: (() => Promise<void>) | undefined;
+    let resume: ((end: string) => Promise<void>) | undefined;
+    let end = NOBODY;
     try {
       over.throwIfAborted();
-      resume = await raceAbort(pause(), over.signal, (late) => void late());
+      resume = await raceAbort(pause(), over.signal, (late) => void late(NOBODY));
       const { handOff } = await raceAbort(load(), over.signal);
       const [opening, ended, signal] = [this.#opening, this.#over, over.signal];
-      return await handOff(request, { lease, opening, openCdp, signal, ended });
+      const answer = await handOff(request, { lease, opening, openCdp, signal, ended });
+      end = ANSWERS[answer.status];
+      return answer;
     } finally {
       stopListening();
       leave();
       over.dispose();
-      await resume?.();
+      await resume?.(end);
     }
   }
 }
+
+/** For people who read what happened in the lease. */
+const ANSWERS = { done: 'The person answered: "Done".', declined: 'The person answered: "Cannot be done".' };
+const NOBODY = 'The hand-off ended without an answer.';

@@ -4,12 +4,16 @@ import { BrowserPictures, type PicturedBrowser } from '../../recorder/pictures.j
 import { LinkedAbort, onAbort, raceAbort, type Abortable } from '../../shared/abort.js';
 import { startTimer, clock } from '../../shared/clock.js';
 import { asError } from '../../shared/errors.js';
-import { ConnectionDroppedError, HandoffTimeoutError } from '../../shared/lease-errors.js';
+import {
+  ConnectionDroppedError,
+  HandoffTimeoutError,
+  isHandoffTimeoutError,
+} from '../../shared/lease-errors.js';
 import type { StepOf } from '../../shared/telemetry.js';
 import { CdpClient } from '../../wire/cdp-client.js';
 import { Hold } from './hold.js';
 import { PageQuestions } from './page-questions.js';
-import type { HandoffAnswer, HandoffRequest, HandoffSteps } from './options.js';
+import type { HandoffAnswer, HandoffRequest, HandoffStatus, HandoffSteps } from './options.js';
 import { HandoffServer } from './server.js';
 
 /** The browser that a person uses. */
@@ -39,27 +43,34 @@ export async function handOff(
   let server: HandoffServer | undefined;
   let timer: NodeJS.Timeout | undefined;
   let end = 'The hand-off has ended.';
+  let status: HandoffStatus = 'ended';
   try {
     over.throwIfAborted();
     const browser = grant.cdpUrl === undefined || !openCdp ? undefined : pictured(openCdp, over.signal);
     questions = browser && new PageQuestions((targetId) => hold.forgetFiles(targetId));
     ended.onAbort(() => questions?.cut());
     await raceAbort(Promise.resolve(questions?.open(browser!.source)), over.signal);
-    const { liveViewUrl } = service;
-    server = await HandoffServer.start({ message, sessionId, browser, questions, liveViewUrl });
+    const {
+      liveViewUrl,
+      lease: { name },
+    } = service;
+    server = await HandoffServer.start({ message, name, sessionId, browser, questions, liveViewUrl });
     const late = () => over.abort(new HandoffTimeoutError(timeout, { sessionId }));
     timer = startTimer(timeout, late);
     emit({ type: 'handoff', sessionId, url: server.url, message });
     const answer = await raceAbort(server.answered, over.signal);
-    end = ENDS[answer.status];
+    status = answer.status;
+    end = ENDS[status];
     return answer;
   } catch (error) {
     end = asError(error).message;
+    if (isHandoffTimeoutError(error)) status = 'timeout';
     throw error;
   } finally {
     clock.clearTimeout(timer);
     stopListening();
     server?.end(end);
+    if (server) emit({ type: 'handoff-answered', sessionId, status });
     // Commands of a lease that is over fail with its connection.
     hold.end({ isOver: lease.signal.aborted || ended.isAborted });
     letGo?.();

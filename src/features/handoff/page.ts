@@ -5,6 +5,8 @@ import { BASE_STYLE } from '../../shared/page/style.js';
 /** What the page shows, besides the browser. */
 export interface HandoffFacts {
   readonly message: string;
+  /** Of the lease. */
+  readonly name?: string;
   readonly sessionId: string;
   readonly liveViewUrl?: string;
   /** What happened, if the hand-off is over. */
@@ -37,7 +39,7 @@ export function handoffPage(hasView: boolean): string {
   const body = `<main>
 <section class="ask bar" id="ask">
   <div class="what"><h1 class="line">${LOGO.replace(ICON_PATH, 'icon.svg')}A person is needed</h1><p id="message"></p>
-    <p class="dim">The program waits for your answer. Session <code id="session"></code></p>
+    <p class="dim">The program waits for your answer. <span id="lease" hidden>Browser <b id="name"></b>.</span> Session <code id="session"></code></p>
     ${hasView ? '' : '<p class="dim">This page cannot show the browser.</p>'}</div>
   <form id="answer">
     <label for="note">Note for the program</label>

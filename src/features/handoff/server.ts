@@ -24,6 +24,8 @@ import { LONGEST_NOTE, MOST_FILES, readAnswer, readFiles, readReply } from './re
 /** What the page shows. */
 export interface HandoffPlan {
   readonly message: string;
+  /** Of the lease. */
+  readonly name: string | undefined;
   readonly sessionId: string;
   /** Undefined if no pictures of the browser can be had. */
   readonly browser: PicturedBrowser | undefined;
@@ -189,9 +191,10 @@ export class HandoffServer {
   }
 
   get #facts(): HandoffFacts {
-    const { message, sessionId, liveViewUrl } = this.#plan;
+    const { message, name, sessionId, liveViewUrl } = this.#plan;
     return {
       message,
+      ...(name !== undefined && { name }),
       sessionId,
       ...(liveViewUrl !== undefined && { liveViewUrl }),
       ...(this.#end !== undefined && { end: this.#end }),

@@ -26,7 +26,7 @@ const MAX_BYTES = 512 * 1024 * 1024;
 /** Milliseconds that the callback waits for the recording: otherwise the replay would lack what comes first. */
 const ATTACH_TIMEOUT = 2_000;
 const DAY = 86_400_000;
-const PAUSED = 'A person uses the browser, which is not recorded.';
+const PAUSED = 'A person took over. Meanwhile, nothing is recorded.';
 
 const writing = new RecordingProcess();
 /** By their folders and limits. */
@@ -125,13 +125,14 @@ export class ClientRecording {
   }
 
   /** Shows nothing of the browser until the returned function is called. */
-  pause(): () => void {
+  pause(): (end: string) => void {
     this.#isPaused = true;
     if (this.#started) this.#resume = this.#started.pause(PAUSED);
-    return () => {
+    return (end) => {
       this.#isPaused = false;
       this.#resume();
       this.#resume = () => {};
+      this.note('mark', end);
     };
   }
 

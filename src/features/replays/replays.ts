@@ -102,9 +102,9 @@ export class Replays implements LeaseFeature {
     };
   }
 
-  async pause(): Promise<(() => Promise<void>) | undefined> {
+  async pause(): Promise<((end: string) => Promise<void>) | undefined> {
     const resume = this.#client?.pause();
-    return resume && (async () => resume());
+    return resume && (async (end) => resume(end));
   }
 
   async stop({ status, error }: LeaseEnding): Promise<void> {
@@ -131,6 +131,11 @@ export class Replays implements LeaseFeature {
         if (listed !== this.#listed || this.isByClient) this.#note(listed);
       });
     return { saved: this.#recordings?.earlier, ...(this.#isRecording && { released }) };
+  }
+
+  /** Gives the recording of this process a title. */
+  title(text: string): void {
+    this.#client?.note('mark', text);
   }
 
   /** Something in the lease has failed that neither its callback nor a task reports. */

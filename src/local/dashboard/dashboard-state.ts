@@ -1,9 +1,10 @@
-import { LEASE_TAG, MARK_TAG } from '../../services/browser-service.js';
+import { MARK_TAG } from '../../services/browser-service.js';
 import { readMark } from '../../services/lease-mark.js';
 import type { Recording } from '../../recorder/recording.js';
 import type { FeatureContext } from '../feature.js';
 import type { ServedPool } from '../pool/served-pool.js';
 import type { EndedLease, ServedBrowser } from '../pool/served-lease.js';
+import { shownTags } from '../replays/lease-recordings.js';
 import { replayPageUrl } from '../replays/replay-pages.js';
 import type { ShownPages } from './shown-pages.js';
 
@@ -69,11 +70,6 @@ function browserCard(
     connections: lease?.connections ?? 0,
     live: lease && liveLinks(pool, lease),
   };
-}
-
-/** The tags that people chose: the library's own tags are ids, by which it finds its leases. */
-function shownTags(tags: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(tags).filter(([key]) => key !== LEASE_TAG && key !== MARK_TAG));
 }
 
 /** The age in milliseconds, and the start by the monotonic clock, which distinguishes two periods of one state. */

@@ -1,6 +1,6 @@
 import { encodeHere, Recorder } from '../../recorder/recorder.js';
 import type { Recording, RecordingPlan } from '../../recorder/recording.js';
-import { LEASE_TAG } from '../../services/browser-service.js';
+import { LEASE_TAG, MARK_TAG } from '../../services/browser-service.js';
 import type { RecordingLimits } from '../../recorder/recording-store.js';
 import { isDiskFull } from '../../recorder/video-file.js';
 import type { EncodingBrowser } from '../../recorder/video-writer.js';
@@ -52,7 +52,8 @@ export class LeaseRecordings {
         'too_many_recordings',
         `A lease can have at most ${MAX_PER_LEASE} recordings at the same time. Stop one of them first.`,
       );
-    const { name: leaseName, tags: { [LEASE_TAG]: _ofLibrary, ...tags } = {} } = lease.request;
+    const { name: leaseName, tags: all } = lease.request;
+    const tags = shownTags(all);
     const session = { sessionId, leaseId, leaseName, tags, pool: settings.name, service: 'local' };
     const categories = settings.telemetry;
     try {
@@ -104,3 +105,8 @@ function idsOf({ replayId, session: { pool, sessionId } }: Recording) {
 const ELSEWHERE =
   ' Choose another folder: BROWSER_POOL_LOCAL_RECORDINGS or the option local.recordings with baseUrl local, else the ' +
   'option recording.folder of startLocalPool, or serve --recordings.';
+
+/** The tags that people chose: the library's own tags are ids, by which it finds its leases. */
+export function shownTags(tags: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(tags).filter(([key]) => key !== LEASE_TAG && key !== MARK_TAG));
+}

@@ -41,8 +41,42 @@ it('a client of the proxy asks for a person, its commands wait, and it is not id
   await browser.close();
 });
 
+it('a client that does not wait gets the state of the hand-off by GET, and never the URL of the page', async () => {
+  const events: ProxyEvent[] = [];
+  const onClient = (event: ProxyEvent) => void events.push(event);
+  await using proxy = await serveProxy(used.pool, { onEvent, onClient });
+  const browser = await chromium.connectOverCDP(`${proxy.url}/agent`);
+  const address = `${proxy.url}/agent/handoff`;
+  const state = async () => (await fetch(address)).json();
+  const began = await ask(address, { message: 'Please look.', wait: false });
+  expect([began.status, await began.json(), await state()]).toEqual([
+    202,
+    { status: 'waiting' },
+    { status: 'waiting' },
+  ]);
+  expect((await ask(address, { message: 'Again.', wait: false })).status).toBe(409);
+  const url = await nextUrl();
+  const view = await person.open(url);
+  await view.getByText('Browser agent.').waitFor();
+  await answer(view, 'Done', 'seen');
+  await expect.poll(state).toEqual({ status: 'done', note: 'seen' });
+  await ask(address, { message: 'Nobody.', wait: false, timeout: 200 });
+  await nextUrl();
+  await expect
+    .poll(state)
+    .toMatchObject({ status: 'timeout', error: expect.stringContaining('Nobody answered') as string });
+  const answers = events.filter(({ type }) => type === 'handoff-answered');
+  expect(answers).toMatchObject([
+    { name: 'agent', status: 'done' },
+    { name: 'agent', status: 'timeout' },
+  ]);
+  await browser.close();
+});
+
 it.each([
-  ['GET', { method: 'GET', body: null }, 405],
+  ['GET before anybody was asked', { method: 'GET', body: null }, 404],
+  ['PUT', { method: 'PUT' }, 405],
+  ['wait that is no boolean', { body: '{"message":"Look.","wait":"no"}' }, 400],
   ['a page', { headers: { ...json, origin: 'http://example.com' } }, 403],
   ['a form', { headers: { 'content-type': 'text/plain' } }, 415],
   ['no message', { body: '{}' }, 400],
@@ -83,7 +117,8 @@ it.each([[[]], [['--local-endpoint']], [['--lazy']]])(
     await view.getByRole('tab', { name: 'Of the program' }).waitFor();
     await control(view);
     await answer(view, 'Cannot be done', 'It is empty');
-    const { stdout } = await exec.ended;
+    const { stdout, stderr } = await exec.ended;
+    expect(stderr).toContain('The person answered: Cannot be done.');
     const [line, status] = stdout.trim().split('\n');
     expect(JSON.parse(line!)).toEqual({ status: 'declined', note: 'It is empty' });
     expect(Number(status)).toBeGreaterThanOrEqual(400);

@@ -8,6 +8,7 @@ import { chromium } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import * as playwright from '../../../src/playwright.js';
 import * as puppeteer from '../../../src/puppeteer.js';
+import { titleOf } from '../../../src/recorder/page/title.js';
 import { hue, VideoPlayer } from '../../local/replays/support.js';
 import { useLocalPool } from '../../support/local.js';
 import { useSite } from '../../support/site.js';
@@ -97,9 +98,11 @@ it.each(LIBRARIES)(
     for (const file of files) expectNothing(file, readFileSync(join(recorded, file)));
     expect(told(facts, 'mark', 'console')).toEqual([
       expect.stringContaining('said before'),
-      'mark A person uses the browser, which is not recorded.',
+      'mark A person took over. Meanwhile, nothing is recorded.',
+      'mark The person answered: "Done".',
       expect.stringContaining('said after'),
     ]);
+    expect(titleOf(facts)).toBe('Lease of test');
     expect(told(facts, 'navigation').join()).toMatch(/\/before.*\/after/);
     const { colours } = await player.play(
       readFileSync(join(recorded, 'video.webm')),

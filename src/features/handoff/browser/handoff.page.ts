@@ -87,8 +87,10 @@ function showEnd(text: string): void {
 async function showFacts(): Promise<void> {
   try {
     const response = await fetch('facts');
-    const { message, sessionId, liveViewUrl, end } = (await response.json()) as HandoffFacts;
+    const { message, name, sessionId, liveViewUrl, end } = (await response.json()) as HandoffFacts;
     byId('message').textContent = message;
+    byId('lease').hidden = name === undefined;
+    byId('name').textContent = name ?? '';
     byId('session').textContent = short(sessionId);
     byId('session').title = sessionId;
     const link = byId('link', HTMLAnchorElement);
