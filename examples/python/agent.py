@@ -4,7 +4,7 @@ import sys
 
 from playwright.sync_api import sync_playwright
 
-address, url = sys.argv[1:]
+url, address = sys.argv[1:]
 
 with sync_playwright() as playwright:
     browser = playwright.chromium.connect_over_cdp(address)

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 
@@ -48,11 +49,19 @@ class Page:
 def main():
     url, *address = sys.argv[1:]
     [address] = address or [os.environ["BROWSER_POOL_CDP_WS_URL"]]
-    # A screenshot is larger than the largest message that is accepted by default.
-    with connect(address.replace("http", "ws", 1), max_size=None) as socket:
-        page = Page(socket)
-        page.goto(url)
-        print(f"websockets read: {page.evaluate('document.title')}")
+    try:
+        # A screenshot is larger than the largest message that is accepted by default.
+        with connect(address.replace("http", "ws", 1), max_size=None) as socket:
+            page = Page(socket)
+            page.goto(url)
+            print(f"websockets read: {page.evaluate('document.title')}")
+    except InvalidStatus as error:
+        # For example: no browser became free, or another client uses the browser of this name.
+        body = (error.response.body or b"").decode().strip()
+        raise SystemExit(f"No browser (status {error.response.status_code}): {body}") from None
+    except ConnectionClosed as error:
+        # For example: the lease reached its lifetime.
+        raise SystemExit(f"The connection was closed: {error.rcvd.reason if error.rcvd else 'without a reason'}") from None
 
 
 if __name__ == "__main__":

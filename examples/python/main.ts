@@ -24,7 +24,7 @@ async function runPython(): Promise<void> {
   // pip install playwright
   const hasPlaywright = succeeds('python3', '-c', 'import playwright');
   const address = { BROWSER_POOL_CDP_WS_URL: proxy.url.replace('http', 'ws') };
-  if (hasPlaywright) await run(['python3', pathOf('agent.py'), proxy.url, url]);
+  if (hasPlaywright) await run(['python3', pathOf('agent.py'), url, proxy.url]);
   else await run(['python3', pathOf('title.py'), url], address);
   if (succeeds('python3', '-c', 'import websockets'))
     await run(['python3', pathOf('client.py'), url, `${proxy.url}/alice`]);

@@ -30,11 +30,11 @@ export interface ProxySteps {
   leased: { sessionId: string; liveViewUrl?: string; waited: number; kept?: 'found' | 'gone' };
   /** A client uses a browser. */
   connected: { sessionId: string };
-  /** A page requested a host that `allowedHosts` refuses. Emitted once for each host of a lease. */
+  /** `allowedHosts` refused a host. Emitted once for each host of a lease. */
   'request-refused': { sessionId: string; host: string };
-  /** A client asks for a person, who has to open the page at `url`. It contains a secret: everybody with it can use the browser. */
+  /** A client asks for a person, who has to open `url`. It contains a secret: everybody with it can use the browser. */
   handoff: { sessionId: string; url: string; message: string };
-  /** The hand-off is over. */
+  /** The hand-off ended. */
   'handoff-answered': HandoffSteps['handoff-answered'];
   /** A client has disconnected. `isIdle`: the proxy has disconnected it, because it sent no command for `idleTimeout`. */
   disconnected: { sessionId: string; isIdle: boolean };

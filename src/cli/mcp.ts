@@ -54,8 +54,8 @@ browser, and can open your files in a browser that runs here:
   pooled-browser mcp agents --port 9333 --no-secret
   @playwright/mcp --cdp-endpoint http://127.0.0.1:9333/main
 
-At a login or a captcha, the agent asks for a person: it sends POST {"message": "…"} to the handoffUrl
-of lease_browser. The link for the person is printed on stderr and sent to the log of the host.
+At a login or a captcha, the agent asks for a person: it posts {"message": "…"} to the handoffUrl of
+lease_browser. The link for the person is printed on stderr and sent to the log of the host.
 
 All browsers are released when the host ends, also if the host or this command is killed. The
 command needs the package @modelcontextprotocol/sdk: npm install @modelcontextprotocol/sdk

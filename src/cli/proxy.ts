@@ -81,8 +81,8 @@ below the one that is printed:
                  --keep finds its browser as it was. A second client at the same time is
                  refused with status 409, unless it is an extension that the first one has
                  loaded in the browser, as Stagehand 4 does.
-  /NAME/lease    GET: the session, age and remaining ms of its lease; POST {"extend": MILLISECONDS}
-                 moves the end that --lifetime sets, at most to --max-lifetime
+  /NAME/lease    GET: the session, age and remaining ms of its lease; POST {"extend": "10m"} (or
+                 ms) moves the end that --lifetime sets, at most to --max-lifetime
   /NAME/handoff  POST {"message": "…"}: a person takes over (guide: pooled-browser skills handoff)
 Everybody with the address can use the pool from this machine. Web pages never can. Programs that
 take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can,
@@ -93,14 +93,15 @@ digits, "-" and "_".
 With --keep-file, the proxy leaves browsers with a name leased when it stops or is killed, and notes
 them in the file, without URLs and tokens. The next proxy with this file finds each of them when a
 client of its name comes within --keep, and releases the others. Browsers that wait for no
-proxy end with the inactivity timeout of the service.
+proxy end with the inactivity timeout of the service. The pool must outlive the proxy, too: not
+local, but a service, or pooled-browser serve on this machine (pooled-browser skills proxy).
 ${ABOUT_TOKEN}
 
 Examples:
   $ pooled-browser proxy agents
   $ pooled-browser proxy agents --max 4 --idle-timeout 5m --release-on-crash
   $ pooled-browser proxy agents --no-secret --share --port 9222
-  $ pooled-browser proxy agents --keep-file agents.json --lifetime 2h
+  $ pooled-browser proxy agents --keep-file agents.json --lifetime 2h --keep 5m
   $ pooled-browser proxy agents --json | jq -r 'select(.type == "released") | .replays[]'`;
 
 interface ProxyCommandOptions extends LeaseCommandOptions {

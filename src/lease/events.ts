@@ -54,7 +54,7 @@ export type LeaseStep<Session extends object = object> = StepOf<LeaseSteps<Sessi
 export interface EventFacts {
   /** Id or name of the pool. */
   pool: string;
-  /** The name of the lease, if it has one. */
+  /** Name of the lease. */
   name?: string;
   /** Number of the call in this process, from 1. */
   run: number;

@@ -68,7 +68,7 @@ it('asks for a person with an address that never answers: the link is on stderr 
   const request = { method: 'POST', headers: { 'content-type': 'application/json' } };
   const body = JSON.stringify({ message: 'Log in.', wait: false });
   expect(await (await fetch(content.handoffUrl, { ...request, body })).json()).toEqual({ status: 'waiting' });
-  await expect.poll(() => agent.stderr).toMatch(/main: A person is needed: Log in\.\nOpen http/);
+  await expect.poll(() => agent.stderr).toMatch(/main: A person is needed: Log in\.\s+Open http/);
   const [, url] = /Open (http\S+)/.exec(agent.stderr)!;
   await expect.poll(() => agent.messages).toContain(url);
   const waiting = (await agent.call('lease_status')).content;

@@ -31,14 +31,14 @@ export interface HandoffFacts {
 
 /** Its events. */
 export interface HandoffSteps {
-  /** A person has to open the page at `url`, which contains a secret. Everybody with the URL can use the browser until the answer. */
+  /** A person has to open `url`, which contains a secret. Everybody with the URL can use the browser until the answer. */
   handoff: { sessionId: string; url: string; message: string };
-  /** The hand-off is over: with the answer, by its timeout, or by the end of the lease or of the one who has asked. */
-  'handoff-answered': { sessionId: string; status: HandoffStatus };
+  /** The hand-off ended. `'ended'`: without an answer, by the end of the lease or of the one who has asked. */
+  'handoff-answered': { sessionId: string; status: 'done' | 'declined' | 'timeout' | 'ended' };
 }
 
 /** How a hand-off ends. */
-export type HandoffStatus = HandoffAnswer['status'] | 'timeout' | 'ended';
+export type HandoffStatus = HandoffSteps['handoff-answered']['status'];
 
 const LONGEST_MESSAGE = 4000;
 
