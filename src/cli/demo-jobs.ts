@@ -56,10 +56,10 @@ export function planJobs(isInstalled: (name: string) => boolean): Plan {
 const NO_LIBRARY =
   'The demo needs Playwright or Puppeteer. Install a library: npm install playwright-core, or npm install puppeteer-core';
 
-/** Runs jobs at once on a local pool, which records each into the folder. Rejects only when the signal aborts. */
+/** Runs jobs at once on a local pool, and records each. Rejects only when the signal aborts. */
 export async function runJobs(
   { jobs, size }: Plan,
-  { folder, headful }: { readonly folder: string; readonly headful: boolean },
+  headful: boolean,
   print: PrintStep,
   signal: AbortSignal,
 ): Promise<DemoOutcome[]> {
@@ -68,7 +68,7 @@ export async function runJobs(
   await Promise.all([...libraries].map((library) => import(library)));
   print('libraries', `loaded: ${[...libraries].join(', ')}`);
   const pools = [{ name: 'demo', size, headless: !headful }];
-  await using local = await startPool({ pools, recording: { folder } }, signal);
+  await using local = await startPool({ pools }, signal);
   print('pool', `${counted(size, 'browser')} at ${local.baseUrl}`);
   await using shop = await openShop();
   print('shop', `open at ${shop.url}`);
@@ -88,6 +88,9 @@ export async function runJobs(
 /** In ms. Polls are short, so that the waiting job shows that it waits; the default is 25 s. */
 const TIMEOUTS = { acquireTimeout: 60_000, pollTimeout: 1000, timeout: 30_000, replaysTimeout: 60_000 };
 
+/** This process shows the calls of a job in its replay. */
+const RECORD = { replays: 'record', recording: { by: 'client' } } as const;
+
 async function runJob(job: DemoJob, shop: Order, log: Log, signal: AbortSignal): Promise<DemoOutcome> {
   const onEvent = (event: RunEvent) => {
     const step = describeStep(event);
@@ -95,7 +98,7 @@ async function runJob(job: DemoJob, shop: Order, log: Log, signal: AbortSignal):
   };
   const name = `demo-${job.name.replace(' ', '-')}`;
   try {
-    const run = await job.order(shop, { ...TIMEOUTS, replays: 'record', name, signal, onEvent });
+    const run = await job.order(shop, { ...TIMEOUTS, ...RECORD, name, signal, onEvent });
     return { job, run, receipt: run.value };
   } catch (error) {
     signal.throwIfAborted();

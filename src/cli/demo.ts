@@ -31,9 +31,7 @@ async function demo(headful: boolean, signal: AbortSignal): Promise<void> {
   print(paint('bold', plan.headline));
   for (const line of plan.leftOut) print(paint('yellow', line));
   print('');
-  const { recordingsFolder } = await import('../pool/local-service.js');
-  const local = { folder: recordingsFolder(), headful };
-  const outcomes = await runJobs(plan, local, printStep, signal);
+  const outcomes = await runJobs(plan, headful, printStep, signal);
   print(`\n${summarize(outcomes)}\n`);
   const failed = outcomes.filter(({ error }) => error !== undefined).length;
   if (failed > 0) throw new CliError(`${failed} of ${outcomes.length} jobs failed.`);

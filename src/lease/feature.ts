@@ -1,6 +1,7 @@
 import type { AnyStep } from '../shared/telemetry.js';
 import type { ConnectExtension, Opening } from '../drivers/extension.js';
 import type { OpenUrlOptions, Observation, ObserveRequest } from '../drivers/observation.js';
+import type { LocalOptions } from '../pool/pool-options.js';
 import type { BrowserService, Grant, LeaseRequest, SessionRequests } from '../services/browser-service.js';
 import type { Together } from '../shared/together.js';
 import type { SocketEnd } from '../wire/forms.js';
@@ -108,6 +109,8 @@ export interface LeasedService {
   readonly lease: Pick<LeaseRequest, 'name' | 'tags'>;
   /** Which requests it has. */
   readonly facts: BrowserService;
+  /** Its settings, if it is `baseUrl: 'local'`. */
+  readonly local: LocalOptions | undefined;
   /** The time at which the service leased the browser, by its clock, in ms. */
   readonly servedAt: number | undefined;
   readonly requests: SessionRequests;

@@ -85,6 +85,7 @@ export class HeldBrowser<Session extends object> {
       sessionId: grant.id,
       service: {
         facts: pool.service,
+        local: pool.local,
         servedAt,
         requests: pool.api,
         pool: pool.idOrName,

@@ -48,6 +48,7 @@ const loadRequests = lazy(async () => {
 function ofThisMachine(service: BrowserService, browser: LocalBrowserKind = 'chromium'): BrowserService {
   const local: BrowserService = {
     ...service,
+    name: 'local',
     sessionOptions: 'browsers of this machine have nothing like it',
     acquire: (lease) => {
       const request = service.acquire(lease);

@@ -5,6 +5,7 @@ import { ServiceClient } from './client.js';
 import type { Gate } from './gate.js';
 import type { GrantReply } from './grant-reply.js';
 import { PendingReleases } from './pending-releases.js';
+import type { LocalOptions } from './pool-options.js';
 import { INTERNALS, type PoolApi } from './pool-settings.js';
 import { ANY_ID, type ReleaseTicket, type SearchTicket } from './tickets.js';
 import { createAbort } from '../shared/globals.js';
@@ -18,6 +19,8 @@ export class PoolCore<Session extends object = object> {
   /** Most leases of this process at once. */
   readonly limit: number;
   readonly client: ServiceClient;
+  /** The browsers of this machine, which end with this process. */
+  readonly local: LocalOptions | undefined;
   /** The leased browsers that this process must release. */
   readonly releases: PendingReleases;
   /** Aborts when the pool is closed. */
@@ -30,6 +33,7 @@ export class PoolCore<Session extends object = object> {
     this.service = settings.service;
     this.limit = settings.limit;
     this.client = new ServiceClient(settings);
+    this.local = settings.url.protocol === 'local:' ? (settings.local ?? {}) : undefined;
     this.releases = new PendingReleases(this.idOrName, this.client);
   }
 

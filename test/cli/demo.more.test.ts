@@ -35,7 +35,10 @@ it('leases with each library and protocol, prints each step, and ends with code 
   expect(links.map(([, job]) => job)).toEqual(['playwright cdp', 'puppeteer cdp', 'puppeteer bidi']);
   for (const [, job, link] of links) {
     const facts = { leaseName: `demo-${job!.replace(' ', '-')}`, state: 'ready' };
-    expect(savedFacts(fileURLToPath(link!))).toMatchObject(facts);
+    const saved = savedFacts(fileURLToPath(link!));
+    expect(saved).toMatchObject(facts);
+    // The replay shows the calls of the library.
+    expect(JSON.stringify(saved)).toContain('"kind":"call"');
   }
   for (const who of ['playwright cdp', 'puppeteer cdp', 'puppeteer bidi']) {
     for (const step of STEPS) expect(stdout).toMatch(new RegExp(`^ +[\\d.]+ s  ${who} +${step}`, 'm'));

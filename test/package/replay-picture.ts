@@ -42,7 +42,7 @@ const error: unknown = await withPooledBrowser(
     name: 'orders-two-tins',
     replays: 'record',
     replaysTimeout: 120_000,
-    recording: { by: 'client', folder },
+    recording: { folder },
   },
 ).catch((reason: unknown) => reason);
 const { moment } = runOf(error)!;

@@ -58,7 +58,7 @@ describe('the service of the environment', () => {
   it('refuses a local address beside another service, both of the environment', () => {
     environment({ BROWSER_POOL_SERVICE: 'steel', BROWSER_POOL_BASE_URL: 'local', STEEL_API_KEY: 'own-key' });
     expect(() => accessOf()).toThrow('BROWSER_POOL_BASE_URL is local, but BROWSER_POOL_SERVICE is steel');
-    expect(accessOf({ baseUrl: 'local' })).toMatchObject({ service: 'kernel' });
+    expect(accessOf({ baseUrl: 'local' })).toMatchObject({ service: 'local' });
   });
 
   it('refuses an unknown name, and names the variable and the names that exist', () => {

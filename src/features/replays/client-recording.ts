@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Opening } from '../../drivers/extension.js';
 import type { FeatureContext } from '../../lease/feature.js';
 import { recordingsFolder } from '../../pool/local-service.js';
+import type { LocalOptions } from '../../pool/pool-options.js';
 import { titleOf } from '../../recorder/page/title.js';
 import { BrowserPictures, type PicturedBrowser } from '../../recorder/pictures.js';
 import { Recorder } from '../../recorder/recorder.js';
@@ -32,8 +33,8 @@ const writing = new RecordingProcess();
 /** By their folders and limits. */
 const recorders = new Map<string, Recorder>();
 
-function recorderFor({ folder, keep: { days, bytes } }: RecordingSettings): Recorder {
-  const path = recordingsFolder(folder);
+function recorderFor({ folder, keep: { days, bytes } }: RecordingSettings, local?: LocalOptions): Recorder {
+  const path = recordingsFolder(folder ?? local?.recordings);
   const key = JSON.stringify([path, days, bytes]);
   const known = recorders.get(key);
   if (known) return known;
@@ -68,7 +69,7 @@ export class ClientRecording {
   constructor(lease: FeatureContext<ReplaysStep>, settings: RecordingSettings) {
     this.#lease = lease;
     this.#settings = settings;
-    this.#recorder = recorderFor(settings);
+    this.#recorder = recorderFor(settings, lease.service.local);
     onAbort(lease.abandoned, () => void this.discard());
   }
 

@@ -38,8 +38,8 @@ export interface RecordingOptions {
   /** Maximum duration in ms, rounded up to seconds. Default, also with `Infinity`: the service's, and none if this process records. */
   maxDuration?: number | undefined;
   /**
-   * Who records: the service, or this process into a folder. `'auto'`: the service if it can and
-   * does not refuse, otherwise this process.
+   * Who records: the service, or this process into a folder, with calls, tests and failures. `'auto'`: the service if it can and
+   * does not refuse; with `baseUrl: 'local'` and otherwise this process.
    * @default 'auto'
    */
   by?: 'service' | 'client' | 'auto' | undefined;
@@ -139,9 +139,13 @@ export function recordingOf({ recording: given }: ReplaysSettings): RecordingSet
   return given ?? readOptions(recording, {}, 'recording');
 }
 
-/** Whether this process records, whatever the service can. */
-export function isByClient({ by, keepOnly, single, hide }: RecordingSettings): boolean {
-  return by === 'client' || (by === 'auto' && (single || hide !== undefined || keepOnly === 'failures'));
+/** Whether this process records, whatever the service can. Only this process knows calls, tests and failures. */
+export function isByClient(
+  { by, keepOnly, single, hide }: RecordingSettings,
+  service?: { readonly local: object | undefined },
+): boolean {
+  const isChosen = single || hide !== undefined || keepOnly === 'failures' || service?.local !== undefined;
+  return by === 'client' || (by === 'auto' && isChosen);
 }
 
 /** Its part of the result. */

@@ -80,7 +80,9 @@ export class Recordings {
 
   /** The service is asked to record. */
   get isRecording(): boolean {
-    return this.#settings.replays === 'record' && !isByClient(recordingOf(this.#settings));
+    return (
+      this.#settings.replays === 'record' && !isByClient(recordingOf(this.#settings), this.#lease.service)
+    );
   }
 
   /** The recording of this lease, once it has started. */

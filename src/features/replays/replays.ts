@@ -63,7 +63,7 @@ export class Replays implements LeaseFeature {
     const recording = recordingOf(this.#settings);
     const client = this.#isRecording && recording.by !== 'service';
     this.#client = client ? new ClientRecording(lease, recording) : undefined;
-    if (isByClient(recording)) this.#client?.begin();
+    if (isByClient(recording, lease.service)) this.#client?.begin();
     const known = Array.isArray(earlier) ? earlier.map(String) : undefined;
     const recordInstead = () => {
       this.#client?.begin();

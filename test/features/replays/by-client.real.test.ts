@@ -332,3 +332,21 @@ it('shows why something failed: a request without a response, and a dialog', asy
     expect.arrayContaining(['dialog confirm: Really? ', 'dialog It was dismissed. ']) as string[],
   );
 });
+
+it("records a lease of baseUrl: 'local' with its calls and its failure, and names the service", async () => {
+  await using local = new BrowserPool('shop', { baseUrl: 'local', local: { size: 1, recordings: folder } });
+  const fails = async ({ page }: { page: { goto(url: string): Promise<unknown> } }) => {
+    await page.goto(PAGE);
+    throw new Error('The cart is empty.');
+  };
+  const error: unknown = await withPooledBrowser(local, fails as never, RECORD).catch(
+    (reason: unknown) => reason,
+  );
+  const { replays, moment } = runOf(error)!;
+  expect(replays).toMatchObject([{ recorded_by: 'client' }]);
+  expect(moment).toMatch(`${replays[0]!.replay_view_url}#t=`);
+  const { facts, own } = readReplay(replays[0]!);
+  expect(own).toContain(folder);
+  expect(facts).toMatchObject({ service: 'local', result: 'failed' });
+  expect(facts.timeline.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['call', 'failed']));
+});
