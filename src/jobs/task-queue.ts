@@ -28,8 +28,11 @@ export type TaskOfPage<Input, Value, Session extends object> = Pick<
 export interface ClaimedTask<Input, Value, Session extends object> {
   readonly task: TaskOfPage<Input, Value, Session>;
   begin(): void;
-  /** The attempt has ended. Resolves when the task has its outcome or waits for its retry. Never rejects. */
-  end(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<void>;
+  /**
+   * The attempt has ended. Resolves when the task has its outcome or waits for its retry: to whether the input has failed in the end.
+   * Never rejects.
+   */
+  end(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<boolean>;
   /** The task can't run there: another page or browser claims it. */
   requeue(): void;
 }
@@ -135,11 +138,12 @@ export class TaskQueue<Input, Value, Session extends object> {
       },
       end: async (result, place) => {
         const end = await task.end(result, place);
-        if (!end) return;
+        if (!end) return false;
         this.#hosts.end(host, end.hostPause);
         if (end.retryIn === undefined) this.#unfinished--;
         else this.#retryLater(task, end.retryIn);
         this.dispatch();
+        return end.hasFailed;
       },
       requeue: () => {
         this.#hosts.unclaim(host);

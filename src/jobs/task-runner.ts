@@ -147,39 +147,38 @@ export class TaskRunner<Handles, Input, Value, Session extends object> {
       await this.#collect(endWork, task, attempt);
     } finally {
       // The outcome does not wait until the page is closed. The job waits for both, also if the browser is lost.
-      const ended = claimed.end(attempt.result, this.#place);
+      const ended = claimed.end(attempt.result, this.#placeOf(attempt.result));
       try {
         await this.#clear(slot, attempt);
       } finally {
-        await ended;
+        if (await ended) this.#lease.features.replays?.countFailure(task);
       }
     }
   }
 
   /** Ends the attempt of a task whose context can't be opened, in any browser. */
   async #refuse(claimed: ClaimedTask<Input, Value, Session>, reason: unknown): Promise<void> {
+    const result = { status: 'rejected', reason } as const;
     claimed.begin();
-    await claimed.end({ status: 'rejected', reason }, this.#place);
+    if (await claimed.end(result, this.#placeOf(result))) this.#lease.features.replays?.fail(reason);
   }
 
-  get #place(): AttemptPlace<Session> {
+  #placeOf({ status }: PromiseSettledResult<Value>): AttemptPlace<Session> {
     const { context, features } = this.#lease;
     const { session, sessionId } = context;
-    return { session, sessionId, replays: features.replays?.started ?? [] };
+    return { session, sessionId, replays: features.replays?.startedIf(status === 'rejected') ?? [] };
   }
 
   /** Begins to collect what the options ask for. Without isolation, other tasks may use the same context. */
-  #beginWork(
-    { handles }: Workspace<Handles>,
-    { input }: TaskOfPage<Input, Value, Session>,
-  ): Promise<EndTask> {
+  #beginWork({ handles }: Workspace<Handles>, task: TaskOfPage<Input, Value, Session>): Promise<EndTask> {
     const { isolation, pagesPerLease } = this.#job.settings;
     const scope = isolation === 'none' ? 'page' : 'context';
     return this.#lease.beginWork({
       kind: 'task',
-      title: titleOf(input),
+      title: titleOf(task.input),
       handles: handles as object,
       scope,
+      attemptOf: task,
       isAmongOthers: pagesPerLease > 1,
     });
   }

@@ -18,6 +18,8 @@ export interface AttemptPlace<Session extends object> {
 interface AttemptEnd {
   /** Milliseconds before the task can be claimed again, if it is retried. */
   readonly retryIn?: number;
+  /** The input has failed in the end. */
+  readonly hasFailed: boolean;
   /** Milliseconds in which the host of the task gets none. */
   readonly hostPause: number;
 }
@@ -85,8 +87,9 @@ export class Task<Input, Value, Session extends object> {
       if (!isOver) progress.add({ retried: 1 });
       const asked = result.status === 'rejected' ? pauseOf(result.reason) : 0;
       const hostPause = asked > LONGEST_TIMER ? 0 : asked;
-      if (!isRetried) return { hostPause };
-      return { hostPause, retryIn: Math.max(backoff(settings.retry, this.attempts), hostPause) };
+      const hasFailed = isOver && result.status === 'rejected';
+      if (!isRetried) return { hostPause, hasFailed };
+      return { hostPause, hasFailed, retryIn: Math.max(backoff(settings.retry, this.attempts), hostPause) };
     } catch (error) {
       if (!signal.aborted || error !== signal.reason) fail(error);
       return undefined;

@@ -143,6 +143,8 @@ export interface WorkPart {
   readonly scope: 'browser' | 'context' | 'page';
   /** What people call it: the titles of a test, the input of a task. */
   readonly title?: string;
+  /** The task of which this is an attempt: another one may follow. Whether the task has failed is known after the end. */
+  readonly attemptOf?: object;
   /** Other tasks run in the browser at the same time. */
   readonly isAmongOthers?: boolean;
 }
@@ -182,6 +184,8 @@ export interface LeaseEnding<Step extends AnyStep = AnyStep> {
   readonly status: 'ok' | 'failed';
   /** Why it failed. */
   readonly error?: unknown;
+  /** It ran the tasks of a job, whose failures are their own. */
+  readonly isOfTasks: boolean;
   /** The browser stays leased. */
   readonly leaves: boolean;
   /** The methods of the library's commands without a response, when the callback was over. */

@@ -178,7 +178,8 @@ export class Lease<Session extends object = object, Features extends FeatureSet 
     const connection = this.#link?.connection;
     for (let count = 0; connection && count < SENDING_MACROTASKS; count++) await nextMacrotask();
     const methodsInFlight = connection?.socket.methodsInFlight ?? [];
-    return { lease: this.context, connection, status, error, leaves, methodsInFlight };
+    const isOfTasks = this.call.plan.isForTasks === true;
+    return { lease: this.context, connection, status, error, isOfTasks, leaves, methodsInFlight };
   }
 
   /** @param cause Of a method of the library's page, browser, … */

@@ -160,10 +160,15 @@ async function save(ended: EndedRecording, done: Completed, saved: SavedFiles): 
   if (ended.isSingle && state === 'ready') await saveSingle(ended, facts, saved);
   else await saveReplayPage(saved.page, { ...facts, files: names });
   const { timeline, pictures: _pictures, ...kept } = facts;
-  const failedAt = timeline.find(({ kind }) => kind === 'failed')?.at;
-  await replaceFile(saved.facts, JSON.stringify({ ...kept, title: titleOf(facts), length, failedAt }));
+  const failures = timeline.filter(({ kind }) => kind === 'failed');
+  const failed = [...new Set(failures.flatMap(({ status }) => status ?? []))].slice(0, MOST_FAILED);
+  const listing = { title: titleOf(facts), length, failedAt: failures[0]?.at, failed };
+  await replaceFile(saved.facts, JSON.stringify({ ...kept, ...listing }));
   await saveList(dirname(saved.folder));
 }
+
+/** Names of tests and inputs that failed, in the list of recordings. */
+const MOST_FAILED = 10;
 
 /** Puts all into the page, and removes what it contains. */
 async function saveSingle({ files, length }: EndedRecording, facts: ReplayFacts, saved: SavedFiles) {
@@ -187,12 +192,20 @@ async function saveList(folder: string): Promise<void> {
 
 /** Returns undefined for a file that this library did not write. */
 function listed(kept: Record<string, unknown>, folder: string): ListedReplay | undefined {
-  const { title, length, failedAt, state, result } = kept;
+  const { title, length, failedAt, failed, state, result } = kept;
   const isKnown =
     (state === 'ready' || state === 'none') && [undefined, 'succeeded', 'failed'].includes(result as never);
   if (!isKnown || typeof title !== 'string' || typeof kept['startedAt'] !== 'string') return undefined;
   const time = (value: unknown) => (typeof value === 'number' ? value : undefined);
-  return { folder, title, length: time(length), failedAt: time(failedAt), facts: kept as never };
+  const names = Array.isArray(failed) ? failed.map(String) : [];
+  return {
+    folder,
+    title,
+    length: time(length),
+    failedAt: time(failedAt),
+    failed: names,
+    facts: kept as never,
+  };
 }
 
 /** Name of the list of recordings in their folder. */

@@ -15,6 +15,8 @@ interface RecordedPagesOptions {
    * @param isCovered A part of it is covered.
    */
   readonly onPicture: (jpeg: Buffer, since: number, isCovered: boolean) => void;
+  /** Another page is shown. @param at Since when (`clock.now()`). */
+  readonly onShown: (at: number) => void;
   /** Called for each new page, to enable further events. */
   readonly onPage: (page: CdpSession) => void;
   /** Called for each frame of another site, which has a session of its own. */
@@ -41,6 +43,8 @@ export class RecordedPages {
   #connection!: CdpClient;
   #watched: RecordedPage | undefined;
   #watch: Watch | undefined;
+  /** A picture of the active page was emitted. */
+  #isSeen = false;
 
   private constructor(browser: PicturedBrowser, options: RecordedPagesOptions) {
     this.#browser = browser;
@@ -76,9 +80,20 @@ export class RecordedPages {
     return this.#connection.ended;
   }
 
-  /** Takes a picture of the active page now. */
-  async picture(): Promise<void> {
-    await this.#watch?.take();
+  /** Takes a picture now. @param of Becomes the active page. Default: the active page. */
+  async picture(of?: PageOfPicture): Promise<void> {
+    const pages = [...this.#pages.values()];
+    const given = of && pages.find(({ targetId }) => targetId === of.pageId);
+    const isMeant = (page: RecordedPage) =>
+      page === given || (of?.isContext && page.contextId === given?.contextId);
+    const page = given && pages.findLast((one) => one.isVisible && isMeant(one));
+    if (page) this.#use(page, 'input', clock.now());
+    this.#follow();
+    // A navigation that has just ended, or masks that are not known yet, cost a picture.
+    for (let tries = 0; tries < MOST_TRIES && this.#watch; tries++) {
+      await this.#watch.take().catch(() => {});
+      if (this.#isSeen) return;
+    }
   }
 
   /** Emits a picture soon, also if it does not differ. */
@@ -109,10 +124,11 @@ export class RecordedPages {
     this.#options.onEvent(event, at);
   }
 
-  #add({ sessionId, targetInfo: { targetId } }: EventParams<'Target.attachedToTarget'>): void {
+  #add({ sessionId, targetInfo }: EventParams<'Target.attachedToTarget'>): void {
+    const { targetId, browserContextId: contextId } = targetInfo;
     const session = new CdpSession(this.#connection, sessionId);
     const masks = new PageMasks(session, targetId, this.#options.world);
-    this.#pages.set(session.id, { session, targetId, masks, isVisible: true });
+    this.#pages.set(session.id, { session, targetId, contextId, masks, isVisible: true });
     session.send('Page.enable');
     session.send('Target.setAutoAttach', ATTACH_FRAMES);
     this.#options.onPage(session);
@@ -166,10 +182,27 @@ export class RecordedPages {
     this.#watch?.stop();
     this.#watched = active;
     if (!active) return void (this.#watch = undefined);
-    const { interval, onPicture } = this.#options;
+    const { interval, onShown } = this.#options;
+    this.#isSeen = false;
+    onShown(clock.now());
+    const onPicture: RecordedPagesOptions['onPicture'] = (...picture) => {
+      this.#isSeen = true;
+      this.#options.onPicture(...picture);
+    };
     const mask = () => active.masks.begin();
     this.#watch = this.#browser.pictures.watch(active.targetId, { interval, onPicture, mask });
   }
+}
+
+/** Pictures to take until one is emitted. */
+const MOST_TRIES = 20;
+
+/** The page of a task. */
+export interface PageOfPicture {
+  /** Id of its target. */
+  readonly pageId: string;
+  /** The last one in use of its context is meant. */
+  readonly isContext: boolean;
 }
 
 /** Frames of other sites, in processes of their own. */
@@ -183,6 +216,7 @@ const ATTACH_FRAMES = {
 interface RecordedPage {
   readonly session: CdpSession;
   readonly targetId: string;
+  readonly contextId: string | undefined;
   readonly masks: PageMasks;
   /** Pages behind other pages have no pictures. */
   isVisible: boolean;

@@ -14,7 +14,8 @@ import { saveReplayPage } from './page/replay-file.js';
 import type { MaskedPictures, RecordedSession, RecordingState, ReplayFacts } from './page/replay-page.js';
 import type { PicturedBrowser } from './pictures.js';
 import { RecordedContexts, type BidiBrowser } from './recorded-contexts.js';
-import { RecordedPages } from './recorded-pages.js';
+import { NO_PICTURE } from './no-picture.js';
+import { RecordedPages, type PageOfPicture } from './recorded-pages.js';
 import { END_REASONS, type RecordingEnd } from './recording-end.js';
 import type { RecordingFiles, RecordingStore } from './recording-store.js';
 import { Timeline, type TimelineEntry } from './timeline.js';
@@ -26,7 +27,7 @@ export type RecordableBrowser = PicturedBrowser | BidiBrowser;
 /** Where the pictures come from. */
 interface SourceOfPictures {
   readonly closed: Promise<unknown>;
-  picture(): Promise<unknown>;
+  picture(of?: PageOfPicture): Promise<unknown>;
   /** Emits a picture soon, also if it does not differ. */
   repeat(): void;
   close(): void;
@@ -56,6 +57,17 @@ export interface RecordingHost {
   readonly expect: (recording: Recording) => () => void;
   readonly onFinished: (recording: Recording, reason: RecordingEnd) => void;
 }
+
+/** A failure in the timeline. */
+export interface RecordedFailure {
+  /** Whole milliseconds since the recording started. */
+  readonly at: number;
+  /** Counts it as a failure of the lease. */
+  readonly count: () => void;
+}
+
+/** Milliseconds within which the first picture of a page shows what it was since it was opened. */
+const FIRST_PICTURE = 500;
 
 /** Milliseconds to wait for the first frame. A browser without pages sends none. */
 const FIRST_FRAME_TIMEOUT = 5_000;
@@ -93,6 +105,8 @@ export class Recording {
   #lastAt = 0;
   /** No earlier moment is shown (`clock.now()`): until then, the recording was paused. */
   #shownFrom = 0;
+  /** Since when a page is shown that has no picture yet, behind the picture of another one (`clock.now()`). */
+  #unseenSince: number | undefined;
   /** The frame with the most bytes, which shows the most, until it is on the disk. */
   #poster: Buffer | undefined;
   #masked: MaskedPictures | undefined;
@@ -237,6 +251,7 @@ export class Recording {
     return RecordedPages.open(browser, {
       interval,
       onPicture,
+      onShown: (at) => this.#noteUnseen(at),
       names: this.#events.names,
       onPage: (page) => this.#events.enable(page),
       onFrame: (frame) => this.#events.enableScripts(frame),
@@ -245,15 +260,17 @@ export class Recording {
     });
   }
 
-  /** Something has failed. Returns the moment, in whole ms since the recording started. @param title The test or task that failed. */
-  fail(text: string, title?: string): number {
-    this.result = 'failed';
+  /** Something has failed. It counts as a failure of the lease only when `count` is called: an attempt may be repeated. */
+  fail(text: string, of?: string): RecordedFailure {
+    if (!this.ended) this.#events.addWaiting();
     const moment = clock.now();
-    if (!this.ended) {
-      this.#events.addWaiting();
-      this.#timeline.add('failed', text, title, moment);
-    }
-    return this.#timeOf(moment);
+    const index = this.ended ? undefined : this.#timeline.add('attempt-failed', text, undefined, moment);
+    const count = () => {
+      if (index === undefined || this.ended) return;
+      this.result = 'failed';
+      this.#timeline.count(index, of);
+    };
+    return { at: this.#timeOf(moment), count };
   }
 
   /** Adds an entry to the timeline. @returns A function that ends a call, with the reason if it failed. */
@@ -283,11 +300,11 @@ export class Recording {
     void this.stop('stopped');
   }
 
-  /** Takes a picture of the page now. Never rejects. */
-  async takePicture(): Promise<void> {
+  /** Takes a picture of the page now. Never rejects. @param of Default: the active page. */
+  async takePicture(of?: PageOfPicture): Promise<void> {
     const timeout = sleep(PICTURE_TIMEOUT, undefined, { ref: false });
     const closed = this.#pages?.closed;
-    await Promise.race([this.#pages?.picture(), closed, timeout]).catch(() => {});
+    await Promise.race([this.#pages?.picture(of), closed, timeout]).catch(() => {});
   }
 
   /** Ends the recording when the lease ends. */
@@ -316,7 +333,28 @@ export class Recording {
     this.#masked ??= masked;
   }
 
-  #save(jpeg: Buffer, since: number): void {
+  /** Another page is shown. The picture of the one before must not stand for it. */
+  #noteUnseen(at: number): void {
+    this.#showUnseen();
+    if (this.frameBytes > 0) this.#unseenSince = at;
+  }
+
+  /** No picture of the page was taken. */
+  #showUnseen(): void {
+    const since = this.#unseenSince;
+    this.#unseenSince = undefined;
+    if (since !== undefined) this.#append(NO_PICTURE, since);
+  }
+
+  #save(jpeg: Buffer, taken: number): void {
+    const since = this.#unseenSince ?? taken;
+    const isLate = taken - since > FIRST_PICTURE;
+    if (isLate) this.#showUnseen();
+    this.#unseenSince = undefined;
+    this.#append(jpeg, isLate ? taken : since);
+  }
+
+  #append(jpeg: Buffer, since: number): void {
     if (this.ended || since < this.#shownFrom) return;
     if (jpeg.length > (this.#poster?.length ?? 0)) this.#poster = jpeg;
     if (this.#host.store.hasCapacity(this, jpeg.length)) {
@@ -327,6 +365,7 @@ export class Recording {
   }
 
   async #finish(reason: RecordingEnd, encoder: Encoder | undefined): Promise<void> {
+    this.#showUnseen();
     this.#length = this.length;
     this.#ending.abort();
     this.#timeline.add('recording-ended', END_REASONS[reason]);

@@ -20,6 +20,7 @@ const CATEGORIES = {
   // In every timeline.
   mark: undefined,
   failed: undefined,
+  'attempt-failed': undefined,
   'recording-ended': undefined,
 } as const;
 
@@ -94,10 +95,20 @@ export class Timeline {
 
   /** A call has ended. @param index What `add` returned. @param status Why it failed. */
   end(index: number, status?: string): void {
+    const { at = 0 } = this.entries[index] ?? {};
+    const took = Math.max(0, this.#timeOf(clock.now()) - at);
+    this.#change(index, { took, ...(status !== undefined && { status: excerpt(status, MAX_TEXT) }) });
+  }
+
+  /** An attempt has failed, and there is no other one. @param title Of the test or the task. */
+  count(index: number, title?: string): void {
+    this.#change(index, { kind: 'failed', ...(title && { status: excerpt(title, MAX_TEXT) }) });
+  }
+
+  #change(index: number, change: Partial<TimelineEntry>): void {
     const entry = this.entries[index];
     if (!entry) return;
-    const took = Math.max(0, this.#timeOf(clock.now()) - entry.at);
-    const changed = { ...entry, took, ...(status !== undefined && { status: excerpt(status, MAX_TEXT) }) };
+    const changed = { ...entry, ...change };
     this.entries[index] = changed;
     this.#onChange(changed, index);
   }

@@ -274,6 +274,7 @@ describe('the reports of a page', () => {
         interval: 1000,
         names: pageEvents.names,
         onPicture: () => {},
+        onShown: () => {},
         onPage: (page) => pageEvents.enable(page),
         onFrame: (frame) => pageEvents.enableScripts(frame),
         world,

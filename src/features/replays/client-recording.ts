@@ -7,6 +7,7 @@ import type { LocalOptions } from '../../pool/pool-options.js';
 import { titleOf } from '../../recorder/page/title.js';
 import { BrowserPictures, type PicturedBrowser } from '../../recorder/pictures.js';
 import { Recorder } from '../../recorder/recorder.js';
+import type { PageOfPicture } from '../../recorder/recorded-pages.js';
 import type { RecordableBrowser, Recording } from '../../recorder/recording.js';
 import type { TimelineEntry } from '../../recorder/timeline.js';
 import { VideoWriter } from '../../recorder/video-writer.js';
@@ -137,17 +138,31 @@ export class ClientRecording {
     };
   }
 
-  /** The lease has failed, or the test or task with this title. Returns the link to this moment. */
-  fail(error: unknown, title?: string): string | undefined {
+  /** Takes a picture of a page before it is closed. */
+  async takePicture(of: PageOfPicture | undefined): Promise<void> {
+    await this.#started?.takePicture(of);
+  }
+
+  /**
+   * Something has failed. It counts as a failure of the lease when `count` is called.
+   *
+   * @param of The test or the input, as people call it.
+   */
+  fail(error: unknown, of?: string): { readonly moment: string; readonly count: () => void } | undefined {
     const recording = this.#started;
     if (!recording || recording.ended) return undefined;
     const failure = describeFailure(error);
     const { text, failed } = this.#failedCall ?? { text: '', failed: '' };
     // The error of a call does not always name what the call was for.
     const isOfCall = failed !== '' && failure.startsWith(failed) && !failure.includes(text);
-    const at = recording.fail(isOfCall ? `${failure} · ${text}` : failure, title);
-    this.#failedAt ??= at;
-    return momentOf(this.#url(recording), at);
+    const { at, count } = recording.fail(isOfCall ? `${failure} · ${text}` : failure, of);
+    return {
+      moment: momentOf(this.#url(recording), at),
+      count: () => {
+        this.#failedAt ??= at;
+        count();
+      },
+    };
   }
 
   /**
@@ -155,15 +170,19 @@ export class ClientRecording {
    *
    * @param isReachable The browser can still be used.
    * @param timeout Milliseconds for a video that only the browser itself can write.
+   * @param failure Why the lease failed.
    */
-  async stop(isReachable: boolean, timeout: number): Promise<void> {
+  async stop(isReachable: boolean, timeout: number, failure?: { readonly error: unknown }): Promise<void> {
     // The first picture of a page that shows nothing takes seconds.
     const recording = this.#started ?? (await this.#recording);
     if (!recording || recording.ended) return;
     const { sessionId, emit } = this.#lease;
-    recording.result ??= 'succeeded';
-    if (this.#settings.keepOnly === 'failures' && recording.result === 'succeeded') return this.discard();
+    const isOk = !failure && recording.result === undefined;
+    if (this.#settings.keepOnly === 'failures' && isOk) return this.discard();
+    // Before the failure, whose moment shows it.
     if (isReachable) await recording.takePicture();
+    if (failure) this.fail(failure.error)?.count();
+    recording.result ??= 'succeeded';
     const finished = this.#finish(recording, isReachable, timeout);
     emit({ type: 'recording-stopped', sessionId, replay: this.replay! });
     await finished;

@@ -9,6 +9,7 @@ import type {
   LeaseFeature,
   Work,
 } from '../../lease/feature.js';
+import type { PageOfPicture } from '../../recorder/recorded-pages.js';
 import type { LeaseRequest, Replay } from '../../services/browser-service.js';
 import { onAbort, raceTimeout } from '../../shared/abort.js';
 import { CleanupError } from '../../shared/lease-errors.js';
@@ -19,6 +20,9 @@ import { Recordings, statusOf, type Listed, type ReplaysPlan, type ReplaysStep }
 
 /** Time in ms after which the hooks of this feature are abandoned although they have a timeout themselves. */
 const SLACK = 5000;
+
+/** Milliseconds to find a page that may be unresponsive. */
+const PAGE_TIMEOUT = 1000;
 
 /** The recordings of a lease: lists them, and with `replays: 'record'` makes one. */
 export class Replays implements LeaseFeature {
@@ -41,6 +45,8 @@ export class Replays implements LeaseFeature {
   #hasWarned = false;
   /** The lease, or a part of it. */
   #hasFailed = false;
+  /** What counts the failure of the last attempt of a task. */
+  readonly #failures = new WeakMap<object, () => void>();
   /** Since the end of the lease. */
   #listed: Listed = { replays: [], replayStatus: 'none' };
 
@@ -83,7 +89,7 @@ export class Replays implements LeaseFeature {
 
   async begin(work: Work): Promise<EndWork<Pick<ReplaysResult, 'moment'>> | undefined> {
     if (!this.#isRecording) return undefined;
-    const { kind, title = '' } = work;
+    const { kind, title = '', attemptOf } = work;
     if (kind !== 'task') {
       // Its tests are parts of it.
       this.#whole = work;
@@ -96,9 +102,16 @@ export class Replays implements LeaseFeature {
     return async (end) => {
       calls?.stop();
       if (!end?.failed) return {};
-      this.#hasFailed = true;
-      const moment = client?.fail(end.error, title || undefined);
-      return moment === undefined ? {} : { moment };
+      // Its page is closed soon.
+      if (end.isReachable) await client?.takePicture(await pageOf(work));
+      const failure = client?.fail(end.error, title);
+      const countFailure = () => {
+        this.#hasFailed = true;
+        failure?.count();
+      };
+      if (attemptOf) this.#failures.set(attemptOf, countFailure);
+      else countFailure();
+      return failure ? { moment: failure.moment } : {};
     };
   }
 
@@ -107,14 +120,16 @@ export class Replays implements LeaseFeature {
     return resume && (async (end) => resume(end));
   }
 
-  async stop({ status, error }: LeaseEnding): Promise<void> {
+  async stop({ status, error, isOfTasks }: LeaseEnding): Promise<void> {
     if (!this.#isRecording) return;
     this.#calls?.stop();
     const { signal } = this.#lease!;
+    // Of tasks, only those that failed in the end count: the job itself ends leases early.
+    const failure = status === 'failed' && !isOfTasks ? { error } : undefined;
+    if (failure) this.#hasFailed = true;
     await this.#time(async (recordings) => {
       const stopped = recordings.stopRecording();
-      if (status === 'failed') this.fail(error);
-      await this.#client?.stop(!signal.aborted, this.#settings.replaysTimeout);
+      await this.#client?.stop(!signal.aborted, this.#settings.replaysTimeout, failure);
       await stopped;
     });
   }
@@ -141,7 +156,7 @@ export class Replays implements LeaseFeature {
   /** Something in the lease has failed that neither its callback nor a task reports. */
   fail(error: unknown): void {
     this.#hasFailed = true;
-    this.#client?.fail(error);
+    this.#client?.fail(error)?.count();
   }
 
   get summary(): ReplaysResult {
@@ -158,6 +173,16 @@ export class Replays implements LeaseFeature {
   get started(): readonly Replay[] {
     const own = this.#client?.replay;
     return [...(this.#recordings?.started ?? []), ...(own ? [own] : [])];
+  }
+
+  /** A task has failed, and no attempt follows its last one: the recording is one of a failure. */
+  countFailure(task: object): void {
+    this.#failures.get(task)?.();
+  }
+
+  /** The recordings that started, without those that are removed if nothing in this lease fails. @param hasFailed Something has. */
+  startedIf(hasFailed: boolean): readonly Replay[] {
+    return hasFailed || recordingOf(this.#settings).keepOnly === 'all' ? this.started : [];
   }
 
   /** Lists the recordings of this lease so far, within `replaysTimeout`. Never rejects. */
@@ -220,6 +245,13 @@ export class Replays implements LeaseFeature {
     if (isHidden && listed.replays.length > 0) this.#warnOnce(service.facts.name);
     emit({ type: 'replays', sessionId, replays, status, ...(error && { error }) });
   }
+}
+
+/** The page of a task. Undefined if there is none, or if it does not answer. */
+async function pageOf({ connection, handles, scope }: Work): Promise<PageOfPicture | undefined> {
+  const find = async () => connection?.pageId?.(handles ?? {});
+  const pageId = await raceTimeout(PAGE_TIMEOUT, find).catch(() => undefined);
+  return pageId === undefined ? undefined : { pageId, isContext: scope === 'context' };
 }
 
 /** Shows the calls of the library in the timeline. */

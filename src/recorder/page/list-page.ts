@@ -12,6 +12,8 @@ export interface ListedReplay {
   readonly length?: number | undefined;
   /** The moment of the first failure, in milliseconds. */
   readonly failedAt?: number | undefined;
+  /** The tests and the inputs that failed. */
+  readonly failed?: readonly string[] | undefined;
 }
 
 const LIST_BODY = `
@@ -48,9 +50,16 @@ export async function saveListPage(path: string, items: readonly ListedReplay[])
 }
 
 /** A caller can have facts that the list does not need. */
-function shownOf({ folder, title, facts, length, failedAt }: ListedReplay): ListedReplay {
+function shownOf({ folder, title, facts, length, failedAt, failed }: ListedReplay): ListedReplay {
   const { state, pool, service, tags, result, startedAt } = facts;
-  return { folder, title, facts: { state, pool, service, tags, result, startedAt }, length, failedAt };
+  return {
+    folder,
+    title,
+    facts: { state, pool, service, tags, result, startedAt },
+    length,
+    failedAt,
+    failed,
+  };
 }
 
 /** A date that cannot be read is the oldest. */

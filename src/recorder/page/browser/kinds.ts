@@ -19,6 +19,7 @@ export const ALL_GROUPS = Object.keys(GROUPS) as readonly Group[];
 const KINDS: Readonly<Record<TimelineEntry['kind'], { group: Group; label: string }>> = {
   mark: { group: 'marks', label: '' },
   failed: { group: 'errors', label: 'Failed' },
+  'attempt-failed': { group: 'errors', label: 'Attempt failed' },
   call: { group: 'calls', label: 'Call' },
   command: { group: 'calls', label: 'Command' },
   'page-opened': { group: 'pages', label: 'Page opened' },

@@ -52,7 +52,7 @@ function matchesWord({ result, text }: Row, word: string): boolean {
 }
 
 function rowOf(replay: ListedReplay): Row {
-  const { folder, title, facts, failedAt } = replay;
+  const { folder, title, facts, failedAt, failed = [] } = replay;
   const { state, pool, service, tags = {}, result } = facts;
   const name = plain(title, 300) || folder;
   const page = `./${folder}/index.html`;
@@ -65,11 +65,15 @@ function rowOf(replay: ListedReplay): Row {
     const href = `${page}${fragmentOf(failedAt)}`;
     line.append(make('a', { href, 'aria-label': `Show the failure of ${name}` }, 'Show the failure'));
   }
+  const others = failed.map((one) => plain(one)).filter((one) => one !== name);
+  if (others.length > 0) line.append(make('span', {}, `Failed: ${others.join(', ')}`));
   const element = make('li', { class: 'panel' }, shotOf(folder, state), make('div', {}, heading, line));
   return {
     element,
     result,
-    text: [name, ...[...about, ...chips].map(({ textContent }) => textContent)].join('\n').toLowerCase(),
+    text: [name, ...others, ...[...about, ...chips].map(({ textContent }) => textContent)]
+      .join('\n')
+      .toLowerCase(),
   };
 }
 

@@ -28,7 +28,7 @@ const MASKS: Readonly<Record<MaskedPictures, string>> = {
 const recorded = document.getElementById('recording')?.textContent;
 const saved = recorded === undefined || recorded === null ? undefined : (JSON.parse(recorded) as SavedFacts);
 
-const urlOf = (part: 'video' | 'poster'): string => saved?.files[part] ?? servedUrlOf(part);
+const videoUrl = (): string => saved?.files.video ?? servedUrlOf('video');
 const servedUrlOf = (part: string): string => `/replay/${part}${location.search}`;
 
 const timeline = new Timeline((at) => player.seek(at));
@@ -79,10 +79,9 @@ function show(facts: ReplayFacts): void {
 
 /** @returns Whether there is something to play now that was not there before. */
 function load({ video, pictures }: ReplayFacts): boolean {
-  const poster = urlOf('poster');
-  if (video) return player.load((change) => new VideoScreen(urlOf('video'), poster, change), video.duration);
+  if (video) return player.load((change) => new VideoScreen(videoUrl(), change), video.duration);
   if (!pictures) return false;
-  return player.load((change) => new PictureScreen(pictures, poster, change), pictures.length);
+  return player.load((change) => new PictureScreen(pictures, change), pictures.length);
 }
 
 function lengthOf({ video, pictures }: ReplayFacts): number | undefined {
@@ -96,7 +95,7 @@ function badgeOf({ state, result }: ReplayFacts): Badge {
 
 function offerDownload(name: string): void {
   const download = byId('download', HTMLAnchorElement);
-  const url = urlOf('video');
+  const url = videoUrl();
   const isOnePage = url.startsWith('data:');
   download.hidden = false;
   download.href = isOnePage ? '#' : url;

@@ -17,13 +17,9 @@ export interface Screen {
 export class VideoScreen implements Screen {
   readonly element = byId('video', HTMLVideoElement);
 
-  /**
-   * @param poster URL of the picture that is shown until the video plays.
-   * @param onChange Called when the video begins to play, pauses, ends, or shows another position.
-   */
-  constructor(source: string, poster: string, onChange: () => void) {
+  /** @param onChange Called when the video begins to play, pauses, ends, or shows another position. */
+  constructor(source: string, onChange: () => void) {
     this.element.src = source;
-    this.element.poster = poster;
     for (const event of ['play', 'pause', 'ended', 'seeked']) this.element.addEventListener(event, onChange);
   }
 
@@ -69,16 +65,14 @@ export class PictureScreen implements Screen {
   #speed = 1;
   /** When the pictures began to play from the position `#at`. Undefined: they are paused. */
   #playingSince: number | undefined;
-  #shown: string;
+  #shown: string | undefined;
   /** Loaded pictures stay in the browser's memory only while something refers to them. */
   readonly #ahead: HTMLImageElement[] = [];
 
-  /** @param poster URL of the picture that is shown first: the first one of a recording is often an empty page. */
-  constructor(pictures: ReplayPictures, poster: string, onChange: () => void) {
+  constructor(pictures: ReplayPictures, onChange: () => void) {
     this.#pictures = pictures;
     this.#onChange = onChange;
-    this.#shown = poster;
-    this.element.src = poster;
+    this.#draw();
   }
 
   get at(): number {

@@ -130,8 +130,7 @@ export class Timeline {
 
   /** @param present The row of the same event, as the page showed it before. */
   #rowOf(entry: TimelineEntry, present: Row | undefined): Row {
-    if (present?.entry.status === entry.status && present?.entry.took === entry.took && present)
-      return present;
+    if (present && JSON.stringify(present.entry) === JSON.stringify(entry)) return present;
     const link = entry.kind === 'mark' ? markLink(entry) : eventLink(entry);
     // The fragment may be in the address already: then following the link would not seek.
     link.addEventListener('click', () => this.#onChoose(entry.at));
