@@ -109,8 +109,9 @@ With --playwright, the command is a suite of Playwright Test, which needs no cha
 leases a browser when it starts, and the browser is cleaned up when the worker ends. The command
 gets PW_TEST_CONNECT_WS_ENDPOINT, which other Playwright clients can pass to chromium.connect();
 {endpoint} in its arguments is the same address. It needs playwright-core 1.59 or newer in the
-current folder. The links of the recordings are printed at the end, and how many browsers were
-leased. Projects of Firefox or WebKit are refused there: run those of Chromium with --project=NAME.
+current folder. The links of the recordings, and of their list, are printed at the end, and how
+many browsers were leased. Projects of Firefox or WebKit are refused there: run those of Chromium
+with --project=NAME.
 With --playwright, --lazy and --allow-hosts, --record failures is refused: nothing says there which
 lease has failed. The fixtures of pooled-browser/playwright-test see it.
 ${ABOUT_TOKEN}

@@ -13,7 +13,7 @@ import { verifyGrant } from '../lease/verify-connection.js';
 import { featureChecks, optionsOfEnvironment } from '../features/options.js';
 import type { ProxyOptions } from '../calls/options.js';
 import { listOf, type Pools } from '../pool/browser-pool.js';
-import type { Grant } from '../services/browser-service.js';
+import type { Grant, Replay } from '../services/browser-service.js';
 import { onAbort } from '../shared/abort.js';
 import { environment } from '../shared/environment.js';
 import type { Trust } from '../shared/network.js';
@@ -158,7 +158,7 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
   if (fault) throw new CliError(fault.reason);
   if (options.record === 'failures') throw new CliError(NO_FAILURES, EXIT.usage);
   // Between the lines of the tests, nobody would see them.
-  const links: string[] = [];
+  const replays: Replay[] = [];
   const counts = { leased: 0, kept: 0 };
   try {
     const settings: ProxyOptions = {
@@ -171,7 +171,8 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
         if (event.type === 'leased') counts.leased++;
         if (event.type === 'released') {
           if (event.summary.released === 'failed') counts.kept++;
-          describeReplays(event.summary).forEach((link) => (isSuite ? links.push(link) : note(link)));
+          if (isSuite) replays.push(...event.summary.replays);
+          else describeReplays(event.summary).forEach(note);
         }
         // A client of Playwright shows the reason.
         if (event.type === 'refused' && !isSuite)
@@ -185,7 +186,7 @@ async function withProxy(pools: Pools, options: ExecOptions, run: Run): Promise<
     // All clients share the browser, so any name is its name.
     return await run({ cdp, bidi, local: cdp, handoff: `${proxy.url}/exec/handoff` });
   } finally {
-    links.forEach(note);
+    noteReplays(replays);
     noteLeases(pools, options, counts);
   }
 }
@@ -203,6 +204,15 @@ function noteLeases(
   const end = kept === 0 ? 'all were released' : `the release of ${kept} failed`;
   const advice = record !== undefined || replays === 'record' ? '' : ' --record records them.';
   note(`${counted(leased, 'browser')} leased from ${from}, ${end}.${advice}`);
+}
+
+/** Prints the links of a suite in the order of time, and the page that lists them. */
+function noteReplays(replays: readonly Replay[]): void {
+  const startOf = ({ started_at: start = '' }: Replay) => Date.parse(start) || 0;
+  const sorted = replays.toSorted((one, other) => startOf(one) - startOf(other));
+  describeReplays({ replays: sorted }).forEach(note);
+  const own = sorted.find(({ recorded_by: by }) => by === 'client')?.replay_view_url;
+  if (own !== undefined) note(`All replays: ${new URL('../replays.html', own).href}`);
 }
 
 /** Prints once what a suite asks of the browsers that it would launch, and that has no effect on those of the pool. */

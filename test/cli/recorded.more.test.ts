@@ -85,6 +85,9 @@ it('exec --playwright --record prints the link of each worker of a suite, whose 
   const links = linksIn(stderr);
   expect(links, stderr).toHaveLength(1);
   const [{ link } = { link: '' }] = links;
+  const list = new URL('../replays.html', link);
+  expect(stderr).toContain(`All replays: ${list.href}\n`);
+  expect(existsSync(list)).toBe(true);
   const { facts } = readReplay({ replay_view_url: link });
   expect(facts).toMatchObject({ state: 'ready', pool: 'shop', service: 'cdp' });
   const shown = told(facts, 'page-opened', 'navigation', 'click', 'command');
