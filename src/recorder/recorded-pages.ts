@@ -43,6 +43,8 @@ export class RecordedPages {
   #connection!: CdpClient;
   #watched: RecordedPage | undefined;
   #watch: Watch | undefined;
+  /** Its picture was wanted: it stays the active page until it is closed, or another page is used. */
+  #pinned: RecordedPage | undefined;
   /** A picture of the active page was emitted. */
   #isSeen = false;
 
@@ -88,6 +90,7 @@ export class RecordedPages {
       page === given || (of?.isContext && page.contextId === given?.contextId);
     const page = given && pages.findLast((one) => one.isVisible && isMeant(one));
     if (page) this.#use(page, 'input', clock.now());
+    this.#pinned = page;
     this.#follow();
     // A navigation that has just ended, or masks that are not known yet, cost a picture.
     for (let tries = 0; tries < MOST_TRIES && this.#watch; tries++) {
@@ -170,6 +173,7 @@ export class RecordedPages {
 
   /** Makes a page the active one. */
   #use(page: RecordedPage, event: Parameters<Watch['hint']>[0], at: number): void {
+    this.#pinned = undefined;
     this.#pages.delete(page.session.id);
     this.#pages.set(page.session.id, page);
     if (page === this.#watched) this.#watch?.hint(event, at);
@@ -177,7 +181,9 @@ export class RecordedPages {
 
   /** Watches the active page, and no other. */
   #follow(): void {
-    const active = [...this.#pages.values()].findLast(({ isVisible }) => isVisible);
+    const pages = [...this.#pages.values()];
+    const pinned = pages.find((page) => page === this.#pinned);
+    const active = pinned ?? pages.findLast(({ isVisible }) => isVisible);
     if (active === this.#watched) return;
     this.#watch?.stop();
     this.#watched = active;

@@ -69,6 +69,9 @@ export interface RecordedFailure {
 /** Milliseconds within which the first picture of a page shows what it was since it was opened. */
 const FIRST_PICTURE = 500;
 
+/** Milliseconds that a page without a picture must be shown to count: of frames in close order, Chromium's encoder drops some. */
+const SHORTEST_PICTURE = 100;
+
 /** Milliseconds to wait for the first frame. A browser without pages sends none. */
 const FIRST_FRAME_TIMEOUT = 5_000;
 
@@ -335,6 +338,7 @@ export class Recording {
 
   /** Another page is shown. The picture of the one before must not stand for it. */
   #noteUnseen(at: number): void {
+    if (at - (this.#unseenSince ?? -Infinity) < SHORTEST_PICTURE) return;
     this.#showUnseen();
     if (this.frameBytes > 0) this.#unseenSince = at;
   }

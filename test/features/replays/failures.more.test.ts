@@ -78,6 +78,7 @@ it('counts an input that failed in the end, and no attempt whose retry succeeded
   await page.getByText('Failed', { exact: true }).first().waitFor();
   await page.getByRole('button', { name: 'Show the failure' }).click();
   expect(page.url()).toBe(outcomes[1]!.moment);
+  await expect.poll(() => colourShown(page)).toBe('blue');
   const list = await person.open(new URL('../replays.html', replays[0]!.replay_view_url).href);
   await list.getByText('Failed: blue fails fails').waitFor();
 });
