@@ -5,6 +5,7 @@ export function path(parts: TemplateStringsArray, ...values: string[]): string {
   return parts.reduce((all, part, at) => all + encodeURIComponent(values[at - 1]!) + part);
 }
 
+/** Returns the value at a place of a JSON value. */
 export function valueAt(json: unknown, at: readonly string[]): unknown {
   return at.reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), json);
 }

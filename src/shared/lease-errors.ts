@@ -162,7 +162,7 @@ export class LeaseExpiredError extends PooledBrowserError {
   constructor(lifetime: number, facts?: ErrorFacts) {
     super(
       `The lease reached its lifetime of ${duration(lifetime)}: its browser is released. ` +
-        'Extend it earlier, or increase lifetime.',
+        'For longer work, increase lifetime.',
       facts,
     );
     this.lifetime = lifetime;

@@ -543,7 +543,7 @@ describe('the lifetime of a lease', () => {
     const ended = endOf(client);
     jump(600_000);
     expect(await ended).toBe(
-      '1001 The lease reached its lifetime of 600 s: its browser is released. Extend it earlier, or increase lifetime.',
+      '1001 The lease reached its lifetime of 600 s: its browser is released. For longer work, increase lifetime.',
     );
     await expect.poll(releases).toEqual([false]);
     (await connect('/alice')).close();

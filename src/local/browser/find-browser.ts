@@ -5,6 +5,7 @@ import { environment } from '../../shared/environment.js';
 import { BrowserNotFoundError } from '../../shared/lease-errors.js';
 import { checksOf, oneOf, optional, readOptions, text } from '../../shared/options.js';
 
+/** Options of `findBrowser`. */
 export interface FindBrowserOptions {
   /**
    * Which browser: Chrome or Chromium, or Firefox.
