@@ -15,7 +15,7 @@ export default {
   tsconfig: 'tsconfig.json',
   out: '../reports/docs',
   readme: '../README.md',
-  highlightLanguages: ['ts', 'js', 'sh', 'json', 'diff', 'yaml', 'dockerfile', 'mermaid'],
+  highlightLanguages: ['ts', 'js', 'sh', 'json', 'csv', 'diff', 'yaml', 'dockerfile', 'mermaid'],
   projectDocuments: ['../examples/**/*.md', 'README.md', 'invariants.md', '*/README.md', '../CHANGELOG.md'],
   excludeInternal: true,
   excludePrivate: true,

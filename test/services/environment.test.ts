@@ -120,7 +120,7 @@ describe('the service of the environment', () => {
       'the address of a local pool is that of the given API',
       { BROWSER_POOL_SERVICE: 'steel', STEEL_API_KEY: 'own-key' },
       { baseUrl: 'local' },
-      { service: 'kernel', baseUrl: 'local:mine', token: undefined },
+      { service: 'local', baseUrl: 'local:mine', token: undefined },
     ],
     [
       'the options of a service, at the address of the environment',
