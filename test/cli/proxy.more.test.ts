@@ -38,13 +38,13 @@ it('prints a line when a browser is leased and when it is released, with its rec
   const proxy = start('--record');
   const url = await addressOf(proxy);
   await visit(url, 'one');
-  await proxy.prints(/released  \w{32}  after [\d.]+ m?s  reused  replay http:\S+\n/);
+  await proxy.prints(/released  \w{32}  after [\d.]+ m?s  reused  replay http:\S+ \(while the pool runs\)\n/);
   await visit(`${url}/alice`, 'two');
   await proxy.prints(/leased    \w{32}  alice  after /);
   expect(leased()).toBe(1);
   const { code, stdout, stderr } = await proxy.end('SIGINT');
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'Stopping.\n' });
-  expect(stdout).toMatch(/released  \w{32}  alice  after [\d.]+ m?s  reused  replay http:\S+\n$/);
+  expect(stdout).toMatch(/released  \w{32}  alice  after [\d.]+ m?s  reused  replay http:\S+ \(while the pool runs\)\n$/);
   expect(stdout).not.toContain(used.local.token);
   expect(leased()).toBe(0);
   await proxy.leavesNothing();
