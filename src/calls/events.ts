@@ -32,7 +32,7 @@ export interface ProxySteps {
   connected: { sessionId: string };
   /** `allowedHosts` refused a host. Emitted once for each host of a lease. */
   'request-refused': { sessionId: string; host: string };
-  /** A client asks for a person, who has to open `url`. It contains a secret: everybody with it can use the browser. */
+  /** A client asks for a person. The page is at `url`, which contains a secret: everybody with it can use the browser. */
   handoff: { sessionId: string; url: string; message: string };
   /** The hand-off ended. */
   'handoff-answered': HandoffSteps['handoff-answered'];

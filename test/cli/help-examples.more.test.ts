@@ -46,7 +46,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   // Another program of this machine may use its port.
   proxy: { prints: /Serving pool agents at/, stops: true, instead: (line) => `${line} --port 0` },
   mcp: { prints: /"serverInfo"/, stdin: `${JSON.stringify(HELLO)}\n` },
-  map: { prints: /Done: 2/ },
+  map: { prints: /Finished: 2/ },
   work: { prints: /Working for the queue titles/, stops: true },
   acquire: { prints: /^cdp +ws:/m, stops: true },
   flush: { prints: /"flushed":true/ },
