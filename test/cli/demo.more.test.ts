@@ -18,7 +18,7 @@ const STEPS = [
   'connected',
   'callback runs',
   'opened "The Little Shop"',
-  'callback ended: ok',
+  'callback ended: succeeded',
   'cleaned up',
   'recording started',
   'recording stopped',

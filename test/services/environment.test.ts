@@ -117,7 +117,7 @@ describe('the service of the environment', () => {
       { baseUrl: 'http://localhost:4444/', token: undefined },
     ],
     [
-      'the address of a local pool is that of the given API',
+      'the address of a local pool is that of this machine',
       { BROWSER_POOL_SERVICE: 'steel', STEEL_API_KEY: 'own-key' },
       { baseUrl: 'local' },
       { service: 'local', baseUrl: 'local:mine', token: undefined },

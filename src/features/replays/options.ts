@@ -38,8 +38,8 @@ export interface RecordingOptions {
   /** Maximum duration in ms, rounded up to seconds. Default, also with `Infinity`: the service's, and none if this process records. */
   maxDuration?: number | undefined;
   /**
-   * Who records: the service, or this process into a folder, with calls, tests and failures. `'auto'`: the service if it can and
-   * does not refuse; with `baseUrl: 'local'` and otherwise this process.
+   * Who records: the service, or this process into a folder. `'auto'`: the service if it can and does not refuse; with
+   * `baseUrl: 'local'` and otherwise this process, which adds calls, tests and failures.
    * @default 'auto'
    */
   by?: 'service' | 'client' | 'auto' | undefined;

@@ -45,7 +45,7 @@ it('plays the video in one file, which was moved, and offers it as a download', 
   rmSync(video);
   const { page, requested } = await openElsewhere(path);
   // The poster.
-  await expectColour(page, COLOURS[1]);
+  await expectColour(page, COLOURS[0]);
   await page.getByRole('button', { name: 'Show the failure' }).click();
   await expect.poll(() => shownAt(page)).toBe(5);
   await expectColour(page, COLOURS[2]);
