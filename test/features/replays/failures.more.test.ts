@@ -80,7 +80,7 @@ it('counts an input that failed in the end, and no attempt whose retry succeeded
   expect(page.url()).toBe(outcomes[1]!.moment);
   await expect.poll(() => colourShown(page)).toBe('blue');
   const list = await person.open(new URL('../replays.html', replays[0]!.replay_view_url).href);
-  await list.getByText('Failed: blue fails fails').waitFor();
+  await list.getByRole('heading', { name: 'blue fails fails' }).waitFor();
 });
 
 it('keeps no recording of attempts whose retry succeeded, and links to none that is removed', async () => {
