@@ -44,7 +44,9 @@ it('prints a line when a browser is leased and when it is released, with its rec
   expect(leased()).toBe(1);
   const { code, stdout, stderr } = await proxy.end('SIGINT');
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'Stopping.\n' });
-  expect(stdout).toMatch(/released  \w{32}  alice  after [\d.]+ m?s  reused  replay http:\S+ \(while the pool runs\)\n$/);
+  expect(stdout).toMatch(
+    /released  \w{32}  alice  after [\d.]+ m?s  reused  replay http:\S+ \(while the pool runs\)\n$/,
+  );
   expect(stdout).not.toContain(used.local.token);
   expect(leased()).toBe(0);
   await proxy.leavesNothing();

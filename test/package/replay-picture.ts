@@ -35,7 +35,6 @@ const error: unknown = await withPooledBrowser(
     await page.fill('#email', 'ada@example.com');
     await page.fill('#password', 'does not appear');
     await page.click('#order');
-    await page.waitForTimeout(700);
     await page.getByText('Thank you').waitFor({ timeout: 1_500 });
   },
   {
