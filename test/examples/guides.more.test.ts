@@ -129,7 +129,7 @@ it(
     expect(await run('npx tsx title.mts')).toBe('Skill reused\n');
     expect(skill).toContain('npx pooled-browser doctor shop ');
     await run('npx pooled-browser doctor shop');
-    const exec = /npx pooled-browser exec shop -- (?=python3)/.exec(skill)![0];
+    const exec = /npx pooled-browser exec shop .*-- (?=python3)/.exec(skill)![0];
     const [, variable] = /CDP in `(\w+)`/.exec(skill)!;
     expect(await run(`${exec} sh -c 'echo $${variable}'`)).toMatch(/^ws:/);
     expect(used.local.stats().leased).toBe(0);

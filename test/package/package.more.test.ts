@@ -118,7 +118,7 @@ describe('a library that is not installed', () => {
 
   it('makes bullmq fail at its first use, not at its import', async () => {
     const output = await withPlaywright.run('missing-queue.mjs', MISSING_QUEUE);
-    expect(output).toBe('ERR_MISSING_LIBRARY ioredis');
+    expect(output).toBe('ERR_MISSING_LIBRARY bullmq');
   });
 });
 
