@@ -67,7 +67,7 @@ export async function addList(
 async function addBatch(
   { queue, redis }: InputQueue,
   batch: readonly QueuedInput[],
-  { retries, backoff, priority, maxJobs, signal }: EnqueueSettings,
+  { retries, backoff, maxJobs, signal }: EnqueueSettings,
 ): Promise<void> {
   if (maxJobs < Number.POSITIVE_INFINITY) {
     while ((await redis.guard(queue.getJobCountByTypes())) >= maxJobs) await delay(FULL_PAUSE, signal);
@@ -78,8 +78,7 @@ async function addBatch(
     // Without jitter, inputs that failed together would be retried together.
     backoff: { type, delay: backoff.delay, jitter: 0.5 },
   };
-  const opts = { ...retrying, ...(priority !== undefined && { priority }) };
   await redis.guard(
-    queue.addBulk(batch.map((data) => ({ name: 'input', data, opts: { ...opts, jobId: idOf(data) } }))),
+    queue.addBulk(batch.map((data) => ({ name: 'input', data, opts: { ...retrying, jobId: idOf(data) } }))),
   );
 }

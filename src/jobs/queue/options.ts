@@ -72,8 +72,6 @@ export interface EnqueueOptions extends QueueOptions {
    * @default { delay: 1000 }
    */
   backoff?: QueueBackoff | undefined;
-  /** Priority of these inputs, 1 to 2,097,152; lower numbers first. Default: none. That is before all priorities. */
-  priority?: number | undefined;
   /**
    * Name of this list of inputs. An input that is in the queue is not added again: with the same list, index and value.
    * @default 'default'
@@ -181,7 +179,6 @@ export const enqueueChecks = checksOf<EnqueueOptions>()({
     ),
     { delay: 1000 },
   ),
-  priority: optional(wholeNumber(1, 2_097_152)),
   list: optional(
     check<string>(
       'a name of letters, digits, . _ and -',

@@ -183,17 +183,6 @@ describeWithRedis('a queue', () => {
     await worker.end();
   });
 
-  it('runs inputs with a lower priority number first', async ({ bench }) => {
-    const queue = queueOf('urgent');
-    const lists = [{ list: 'late', priority: 20 }, { list: 'soon', priority: 10 }, { list: 'first' }];
-    for (const options of lists) await queue.add([options.list], options);
-    const ran: unknown[] = [];
-    await using worker = queue.work(bench, ({ input }) => void ran.push(input), { concurrency: 1 });
-    await queue.collect();
-    expect(ran).toEqual(['first', 'soon', 'late']);
-    await worker.end();
-  });
-
   it('runs no more tasks in a period than the limiter allows', async ({ bench }) => {
     const queue = queueOf('limited');
     const began = performance.now();
