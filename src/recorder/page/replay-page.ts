@@ -134,10 +134,11 @@ body { height: 100%; }
 .flags { position: relative; height: 18px; margin: 0 7px 2px; }
 .flags a {
   position: absolute; top: 0; height: 18px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: 11px;
-  line-height: 16px; color: var(--ink); text-decoration: none; padding: 0 4px; border-left: 5px solid var(--warn);
-  background: var(--warn-soft); border-radius: 2px 4px 4px 2px;
+  line-height: 16px; color: var(--ink); text-decoration: none; padding: 0 4px; border: solid var(--warn);
+  border-width: 0 0 0 5px; background: var(--warn-soft); border-radius: 2px 4px 4px 2px;
 }
-.flags .failed { border-left-color: var(--bad); background: var(--bad-soft); color: var(--bad); font-weight: 600; }
+.flags .turned { border-width: 0 5px 0 0; border-radius: 4px 2px 2px 4px; }
+.flags .failed { border-color: var(--bad); background: var(--bad-soft); color: var(--bad); font-weight: 600; }
 .side { display: flex; flex-direction: column; gap: inherit; min-height: 0; }
 .timeline { flex: 1; min-height: 160px; display: flex; flex-direction: column; overflow: hidden; }
 .timeline header { padding: 12px 14px 10px; border-bottom: 1px solid var(--line); display: grid; gap: 8px; }

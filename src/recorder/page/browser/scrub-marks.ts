@@ -6,6 +6,9 @@ import { ALL_GROUPS, groupOf, setColor } from './kinds.js';
 /** Lines on the scrub bar, each a few pixels wide: more could not be distinguished. */
 const MOST_LINES = 400;
 
+/** Percent of the bar after which the label of the last flag stands to its left. */
+const FAR_RIGHT = 75;
+
 /** Flags above the scrub bar. */
 const MOST_FLAGS = 80;
 
@@ -25,11 +28,20 @@ export function showMarks(
   byId('marks').replaceChildren(...lines.map((entry) => lineOf(entry, length!)));
   const flags = length ? spread(entries.filter(isFlag), length, MOST_FLAGS) : [];
   const places = flags.map(({ at }) => placeOf(at, length!));
+  const last = places.length - 1;
+  // A failure is usually at the end, where a label to the right has no space. It shares the space before it with the label there.
+  const isTurned = places[last]! > FAR_RIGHT;
   const flagElements = flags.map((entry, index) => {
+    const [before, place, after] = [places[index - 1] ?? 0, places[index]!, places[index + 1] ?? 100];
     const flag = flagOf(entry, onChoose);
-    flag.style.left = `${places[index]!}%`;
     // A label ends where the next flag begins.
-    flag.style.maxWidth = `${(places[index + 1] ?? 100) - places[index]!}%`;
+    const space = isTurned && index === last ? place - before : after - place;
+    const isShared = isTurned && index >= last - 1 && last > 0;
+    flag.style.maxWidth = `${isShared ? space / 2 : space}%`;
+    if (isTurned && index === last) {
+      flag.classList.add('turned');
+      flag.style.right = `${100 - place}%`;
+    } else flag.style.left = `${place}%`;
     return flag;
   });
   const container = byId('flags');
