@@ -74,7 +74,7 @@ describeWithRedis('a queue', () => {
       'of-the-input': expect.stringContaining('within 50 ms') as string,
       'of-the-worker': expect.stringContaining('within 70 ms') as string,
     });
-    expect(await worker.end()).toEqual({ done: 0, failed: 2 });
+    expect(await worker.end()).toEqual({ succeeded: 0, failed: 2 });
   });
 
   it('adds an input once, however often, and again after its outcome was collected', async ({ bench }) => {
