@@ -53,7 +53,8 @@ export class HandoffRequests {
       return refuse(415, 'The body must be application/json.');
     try {
       const body = jsonOf(await readBody(request, MOST_BYTES));
-      const { wait = true, ...options } = isRecord(body) ? body : { options: body };
+      if (!isRecord(body)) return refuse(400, 'The body must be an object: {"message": …, "timeout": ms}.');
+      const { wait = true, ...options } = body;
       if (typeof wait !== 'boolean') return refuse(400, 'wait must be true or false.');
       // Of what is wrong with the options, the program learns at once.
       readHandoff(options);

@@ -79,13 +79,14 @@ export function faultsOfPlaywright(text: string, folder: string): string | undef
     ['its annotations', annotationsOf(of('fails')).join(), 'session,lease,live-view,replay'],
     // The blank page, which the browser always has, is hidden.
     ['its screenshots', files.filter((file) => file.name === 'screenshot' && !isInPlace(file)).length, 1],
+    // The runner takes the screenshot, and the page logs nothing.
     [
       'its artifacts',
       files
         .filter(isInPlace)
         .map(({ path = '' }) => basename(path))
         .join(),
-      'screenshot.png',
+      '',
     ],
     ['annotations of other tests', annotationsOf(of('passes')).length, 0],
   ]);

@@ -58,7 +58,7 @@ ask({"message": "a", "url": "b"})
 ask({"message": "a", "timeout": "soon"})
 ask({"message": "a" * 5_000_000})
 ask({"message": "a"}, content_type="application/x-www-form-urlencoded")
-ask(None, method="GET")
+ask(None, method="PUT")
 ask({"message": "Nobody is here", "timeout": 300})
 `);
   const sentence = (part: string) => ({

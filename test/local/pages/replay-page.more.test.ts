@@ -111,18 +111,6 @@ it('starts at the moment that the address names, and shows the moment of a pause
   await expect.poll(() => at(again)).toBe(paused);
 });
 
-it('shows a poster with content, in place of an empty first frame', async () => {
-  const page = await person.open(url);
-  const poster = await page.locator('video[poster]').getAttribute('poster');
-  const isWhite = await page.evaluate(async (poster) => {
-    const image = await createImageBitmap(await (await fetch(poster)).blob());
-    const context = new OffscreenCanvas(image.width, image.height).getContext('2d')!;
-    context.drawImage(image, 0, 0);
-    return context.getImageData(0, 0, image.width, image.height).data.every((byte) => byte > 250);
-  }, poster!);
-  expect(isWhite).toBe(false);
-});
-
 it('says that the recording runs, and shows the video as soon as it is written', async () => {
   const id = await replays.start(session);
   const page = await person.open((await replays.find(session, id)).replay_view_url!);
