@@ -253,9 +253,8 @@ export class BrowserPool<Session extends object = BrowserSession> {
 
   /**
    * Ends the running calls with `PoolClosedError`, and releases their browsers. A browser that an
-   * open acquire request leases later is released, too. Waits for all of that, then closes the connections: for a service that does not
-   * answer, up to 50 s with `waits: 'never'`, otherwise as long as the service may let a request wait, up to 6 minutes. Later calls are
-   * refused. Sessions that `acquire()` has returned stay leased.
+   * open acquire request leases later is released, too. Waits for all of that, then closes the connections: without an
+   * answer of the service, as long as a request may wait. Later calls are refused. Sessions that `acquire()` has returned stay leased.
    */
   close(): Promise<void> {
     return (this.#closed ??= this.#close());

@@ -1,7 +1,6 @@
-import { onAbort, raceAbort } from '../shared/abort.js';
-import { clock, startTimer } from '../shared/clock.js';
+import { raceAbort } from '../shared/abort.js';
+import { clock } from '../shared/clock.js';
 import { isRecord, jsonOf } from '../shared/json.js';
-import { duration } from '../shared/errors.js';
 import { hideValuesIn } from '../shared/redact.js';
 import { endTasks } from '../shared/process-state.js';
 import { pathSegmentFault } from '../shared/urls.js';
@@ -25,8 +24,6 @@ import { createAbort } from '../shared/globals.js';
 
 /** Time to wait in ms if the service decides how long the request waits. */
 const UNKNOWN_WAIT = 60 * 60_000;
-/** Longest time in ms for the answer of a service that never waits, after the end of its caller. Others may wait for minutes. */
-const UNCLAIMED_WAIT = 30_000;
 const LOST =
   'The process ended before the service responded to an acquire request, which may have leased a browser.';
 /** What the caller asks for: the id of each request is new. */
@@ -82,27 +79,11 @@ export async function readGrantOf<Session extends object>({
     ended ??= releases.acquiring({ search: pool.searchOf(lease), onCrash, within, onLost });
   };
   const timeout = wait === undefined ? UNKNOWN_WAIT : wait * 1000 + ACQUIRE_GRACE;
-  const sentAt = clock.now();
-  let timer: NodeJS.Timeout | undefined;
-  // The answer may bring a browser, but a service that never answers must not keep the process alive.
-  const stopListening = onAbort(signal, () => {
-    const left = Math.max(UNCLAIMED_WAIT, longestWait(request) - (clock.now() - sentAt));
-    const silent = `The service did not answer an acquire request within ${duration(left)} after the end of its call.`;
-    const facts = { pool: idOrName };
-    if (wait === undefined)
-      timer = startTimer(left, () =>
-        cut.abort(new PoolConnectionError(silent, 'ERR_POOL_NO_RESPONSE', facts)),
-      );
-  });
   const { onWrite } = how;
   const signals = { signal: cut.signal, unsentSignal: signal };
   const options = { facts: { pool: idOrName }, timeout, ...signals, onSend, onWrite };
   const outcome = message
-    ? readOutcome(client.send(message, options), request).finally(() => {
-        stopListening();
-        clock.clearTimeout(timer);
-        ended?.();
-      })
+    ? readOutcome(client.send(message, options), request).finally(() => ended?.())
     : leaseByConnection(request);
   client.background.track(outcome);
   return outcome;
@@ -132,8 +113,7 @@ async function readOutcome<Session extends object>(
     if (error === signal?.reason) throw error;
     const outcome = outcomeOf(error as Error, request, response);
     if (outcome.kind !== 'unknown') return outcome;
-    // The service may still lease a browser for a request that was given up only now.
-    const isReleased = await releaseLost(request, signal?.aborted ? clock.now() : sentAt);
+    const isReleased = await releaseLost(request, sentAt);
     if (isReleased) return { ...outcome, kind: 'unavailable' };
     reportUnknown(request, outcome.error);
     return outcome;

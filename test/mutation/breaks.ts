@@ -36,7 +36,7 @@ export const BREAKS: readonly Break[] = [
     'a lost lease is searched for',
     'pool/grant.ts',
     [
-      'const isReleased = await releaseLost(request, signal?.aborted ? clock.now() : sentAt);',
+      'const isReleased = await releaseLost(request, sentAt);',
       'const isReleased = !request;',
     ],
     'services/own-service',
