@@ -35,10 +35,7 @@ export const BREAKS: readonly Break[] = [
   broken(
     'a lost lease is searched for',
     'pool/grant.ts',
-    [
-      'const isReleased = await releaseLost(request, sentAt);',
-      'const isReleased = !request;',
-    ],
+    ['const isReleased = await releaseLost(request, sentAt);', 'const isReleased = !request;'],
     'services/own-service',
   ),
   broken(
